@@ -19,7 +19,7 @@ of a row and values that are not finite, `twentyfirst_after` for four classes th
 `twentysixth_after` for four classes that had rules then, `twentyseventh` to `thirtysecond` for
 every op, `twentyeighth_after` to `thirtieth_after` for four classes each, `thirtyfirst_paths` and
 `thirtyfirst_after` for paths of the wrapper, `thirtysecond_classes` for parts of rows, strides
-and paths, `thirtysecond_after` for levels and strides, which had rules then,
+and paths, `thirtysecond_after` for levels and strides, which had rules then, `thirtysecond_last`,
 `ordinary` and `ordinary_after` for explanations: mistakes that show in most inputs.
 A script `NAME.witness.py` shows the fault of a kernel without the checks. A GPU needs no budget.
 """

@@ -281,6 +281,7 @@ def test_all_values_are_past_a_number_on_either_side() -> None:
     own = values_past_numbers(gelu, (0, 0.5, 1, 4.0, 256, 100.0), {4.0, 256}, ("float32",))
     assert [name for name, _ in own] == [
         "values past 4.0", "values past -4.0", "values past 100.0", "values past -100.0",
+        "NaN beside values past 4.0", "NaN beside values past -4.0",
     ]  # fmt: skip
     assert [name for name, _ in values_past_numbers(mha, (4.0,), (), ("float32",))] == [
         "values past 4.0"  # it leaves negative values out
@@ -292,6 +293,9 @@ def test_all_values_are_past_a_number_on_either_side() -> None:
     (x,) = make_pristine(gelu, case, torch.device("cpu"))
     assert (x < -4.0).all()
     assert (x >= -8.0).all()
+    (x,) = make_pristine(gelu, case.evolve(special=f"NaN beside {case.special}"), x.device)
+    assert x.isnan().sum(1).tolist() == [1, 0, 1, 0, 1, 0, 1]
+    assert (x[~x.isnan()] < -4.0).all()
 
 
 @pytest.mark.parametrize(

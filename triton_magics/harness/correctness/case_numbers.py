@@ -31,11 +31,11 @@ from triton_magics.harness.correctness.shape_classes import (
     interpreter_cost,
 )
 from triton_magics.harness.correctness.shape_variants import is_defined, keep_orders, plain_shape
-from triton_magics.harness.correctness.special_values import NEAR, PAST
+from triton_magics.harness.correctness.special_values import NAN_BESIDE_PAST, NEAR, PAST
 from triton_magics.model import Case
 
 MAX_SHAPES, MAX_COMPILED, MAX_THOROUGH = 6, 4, 24  # in the interpreter; on a GPU; with --thorough
-MAX_PAST = 4
+MAX_PAST, MAX_WITH_NAN = 4, 2
 _LEAST_LEVEL, _MOST_LEVEL = 4, 128
 MODERATE = 2**16
 MAX_VALUES, MAX_TRIES = 3, 24  # of each parameter; shapes that the reference is called with
@@ -155,7 +155,8 @@ def values_past_numbers(
 
     Usual values pass by a number on either side within a tile. Numbers that something is compared
     with come first. Whole numbers over 100 are lengths. What is left of exp far below 0 is 0 in a
-    half type, so the values below a number have the first dtype.
+    half type, so the values below a number have the first dtype. Of an elementwise op, the
+    first ones also have a NaN beside them: others of a tile tell nothing of it.
     """
     usable = [n for n in numbers if _USUAL[0] <= n <= (_MOST_HALF if isinstance(n, float) else 100)]
     usable.sort(key=lambda n: (n not in thresholds, not isinstance(n, float), n < 1, -n))
@@ -166,9 +167,14 @@ def values_past_numbers(
         for n in signed
         if (n > 0 or "negative" not in op.skip_values) and (takes_large or abs(n) <= _USUAL[1])
     ]
-    chosen = itertools.islice(possible, MAX_PAST)
     own = (dtypes[i % len(dtypes)] if n > 0 else dtypes[0] for i, n in enumerate(possible))
-    return [(f"{PAST}{n!r}", dtype) for n, dtype in zip(chosen, own, strict=False)]
+    chosen = [*zip(possible, own, strict=True)][:MAX_PAST]
+    has_nan = op.op_class == "elementwise" and op.defined_for_nonfinite
+    n_with_nan = MAX_WITH_NAN if has_nan and "nonfinite" not in op.skip_values else 0
+    return [
+        *((f"{PAST}{n!r}", dtype) for n, dtype in chosen),
+        *((f"{NAN_BESIDE_PAST}{n!r}", dtype) for n, dtype in chosen[:n_with_nan]),
+    ]
 
 
 def levels_at_numbers(

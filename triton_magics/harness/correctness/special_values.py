@@ -101,6 +101,7 @@ NOT_COMBINED = (
 )  # with all else  # fmt: skip
 NEAR = "values near "  # a number of the source: `values near 88.5`
 PAST = "values past "  # all of them: `values past -4.0` are below it
+NAN_BESIDE_PAST = "NaN beside values past "
 LEVELS = "parts at levels "  # apart by a number of the source: `parts at levels 88.0`
 LEVELS_NONFINITE = "parts at levels and -inf "
 LEVELS_OF_PRODUCTS = "products at levels "
@@ -199,6 +200,11 @@ def special_of(name: str) -> Special | None:
     if name.startswith(PAST):
         number = float(name.removeprefix(PAST))
         return Special(partial(structures.past, number), everywhere=True, has_scale=True)
+    if name.startswith(NAN_BESIDE_PAST):
+        number = float(name.removeprefix(NAN_BESIDE_PAST))
+        apply = partial(structures.nan_beside_past, number)
+        parts = ("nonfinite",)
+        return Special(apply, is_finite=False, everywhere=True, has_scale=True, parts=parts)
     if name.startswith(LEVELS_NONFINITE):
         number = float(name.removeprefix(LEVELS_NONFINITE))
         apply = partial(levels_of_rows, number, is_finite=False)

@@ -397,6 +397,15 @@ def past(number: float, x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return (factor.double() * number).to(x.dtype)
 
 
+def nan_beside_past(number: float, x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return the values of `past`, with a NaN in every second row: a maximum may pass it by."""
+    rows = past(number, x, draw).reshape(-1, x.shape[-1])
+    lane = torch.randint(rows.shape[-1], (len(rows), 1), device=x.device, generator=draw)
+    is_chosen = torch.arange(rows.shape[-1], device=x.device) == lane
+    is_chosen[1::2] = False
+    return rows.masked_fill(is_chosen, math.nan).reshape(x.shape)
+
+
 def raise_ends(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Make the first element of some rows the largest by far, and the last one of others.
 

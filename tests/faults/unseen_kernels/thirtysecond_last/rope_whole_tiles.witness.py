@@ -1,0 +1,44 @@
+"""16 heads of 7 positions: tiles of 16 rows cross sequences."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import rope
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("rope_whole_tiles.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_rope
+torch.manual_seed(0)
+generator = torch.Generator().manual_seed(0)
+
+
+def wide(x):
+    return x.double() if torch.is_tensor(x) and x.is_floating_point() else x
+
+
+def difference(output, expected):
+    output = output.double()
+    same = (output == expected) | (output.isnan() & expected.isnan())
+    error = (output - expected).abs().nan_to_num(nan=float("inf"), posinf=float("inf"))
+    size = expected.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().max().clamp(min=1e-300)
+    return float(error.masked_fill(same, 0.0).max() / size)
+
+
+def error_of(*inputs):
+    return difference(call(*inputs), rope.reference(*map(wide, inputs)))
+
+
+def make(shape, dtype):
+    return rope.make_inputs(shape, dtype, torch.device("cpu"), generator)
+
+
+ordinary = [error_of(*make(s, torch.float32)) for s in ((2, 3, 65, 16), (1, 4, 256, 32), (1, 2, 33, 40), (3, 1, 257, 8))]
+error = error_of(*make((1, 16, 7, 32), torch.float32))
+
+print("ordinary:", ordinary)
+print("WRONG" if error > 0.1 else "right", "error", error, "of the largest value")
+sys.exit(0 if error > 0.1 and max(ordinary) < 1e-05 else 1)
