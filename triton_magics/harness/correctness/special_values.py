@@ -203,8 +203,9 @@ def special_of(name: str) -> Special | None:
     if name.startswith(NAN_BESIDE_PAST):
         number = float(name.removeprefix(NAN_BESIDE_PAST))
         apply = partial(structures.nan_beside_past, number)
-        parts = ("nonfinite",)
-        return Special(apply, is_finite=False, everywhere=True, has_scale=True, parts=parts)
+        return Special(
+            apply, is_finite=False, everywhere=True, has_scale=True, parts=("nonfinite",)
+        )
     if name.startswith(LEVELS_NONFINITE):
         number = float(name.removeprefix(LEVELS_NONFINITE))
         apply = partial(levels_of_rows, number, is_finite=False)
