@@ -9,7 +9,7 @@ import pytest
 from tests.harness.kit import CPU, KERNELS, job_for, run_cases
 from triton_magics import operators
 from triton_magics.harness.correctness import validate_job
-from triton_magics.harness.correctness.rounding_experiment import find_rounding
+from triton_magics.harness.correctness.rounding_experiment import ErrorsChange, find_rounding
 from triton_magics.harness.load import load_version
 from triton_magics.model import Case, CaseStatus, CauseCode
 
@@ -93,3 +93,18 @@ def test_nan_of_a_half_type_comes_from_an_overflow() -> None:
     assert result.mismatch is not None
     assert result.mismatch.cause is not None
     assert "an intermediate value overflows in float16" in (result.mismatch.cause.dtype or "")
+
+
+@pytest.mark.parametrize(("product", "is_right"), [("x * y * 1e30", True), ("x * y * 1.5", False)])
+def test_infinite_outputs_have_no_errors_to_compare(
+    tmp_path: Path, product: str, is_right: bool
+) -> None:
+    """The errors of a formula are the same with other values, and refute a rounding."""
+    path = tmp_path / "kernel.py"
+    path.write_text((KERNELS / "right" / "mul_flat.py").read_text().replace("x * y", product))
+    assert product in path.read_text()
+    job = job_for(path)
+    subject = validate_job.Subject(
+        operators.load(job.op.name), load_version(job.version), job, CPU, path.read_text()
+    )
+    assert ErrorsChange(CASE.evolve(dtype="float16")).is_right(subject) is is_right

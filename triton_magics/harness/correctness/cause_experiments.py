@@ -409,12 +409,12 @@ def _has_factor(subject: Subject, case: Case, cause: Cause) -> bool:
     inputs = subject.make_inputs(fresh(case))
     outputs = oracle.compute_torch_outputs(subject.op, inputs.pristine).outputs
     call = call_guarded(subject, inputs, outputs)
-    factor = cause.factor or 1.0
-    return all(
-        bool(torch.allclose(got.double(), factor * want.double(), rtol=_ROUNDED, equal_nan=True))
+    pairs = [
+        (got.double(), want.double() * (cause.factor or 1.0))
         for got, want in zip(call.outputs, outputs, strict=True)
         if is_floating(want)
-    )
+    ]
+    return all(bool((got - want).norm() <= _ROUNDED * want.norm()) for got, want in pairs)
 
 
 def _without_refuted(subject: Subject, case: Case, result: CaseResult) -> CaseResult:

@@ -152,7 +152,8 @@ def _errors(
     right = torch.cat([value.double().flatten() for value in exact])
     errors = torch.cat([got.double().flatten() for got in call.outputs]) - right
     size = float(errors.norm() / right.norm())
-    if len(errors) < of.enough or not of.least <= size <= of.largest:  # nor NaN
+    is_usable = len(errors) >= of.enough and bool(errors.isfinite().all())
+    if not is_usable or not of.least <= size <= of.largest:
         return None
     if of.with_factor:
         return errors
