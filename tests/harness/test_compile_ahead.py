@@ -17,7 +17,7 @@ from tests.harness.kit import KERNELS, job_for, version_of
 from triton_magics import operators
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import CompileJob
-from triton_magics.harness import compile_job
+from triton_magics.harness import compile_ahead, compile_job
 from triton_magics.harness.process.device import kernel_runtime
 from triton_magics.languages.kernel_compiler import Target
 
@@ -143,3 +143,12 @@ def test_the_longest_row_is_compiled_first() -> None:
     rows = [shape[-1] for shape, *_ in background._later_forms()]
     assert rows == sorted(rows, reverse=True)
     assert rows[0] == 4097  # of 3 rows: it takes twice as long as 4096 x 4096
+
+
+def test_long_rows_are_begun_early_beside_the_first_forms() -> None:
+    rows = [(7, 13), (1, 1000), (3, 8209), (32, 1), (17, 16_391), (2, 151_936)]
+    forms = [(shape, "float32", (), ()) for shape in rows]
+    ordered = compile_ahead.begin_long_ones_early(forms, brief={forms[-1]})
+    assert [form[0] for form in ordered] == [
+        (7, 13), (17, 16_391), (1, 1000), (3, 8209), (32, 1), (2, 151_936),
+    ]  # fmt: skip

@@ -99,6 +99,36 @@ def test_steps_of_a_walk_stay_together() -> None:
     assert scheduler.compiled_first(cases) == [small, long, again, LAST, SLOW]
 
 
+def test_a_compiled_case_runs_while_another_compiles() -> None:
+    compiler = Compiler([LAST], [])
+    scheduler = CaseScheduler(
+        subject=None, report=Recorder(), lock=nullcontext, ahead=compiler, forms=[]
+    )
+    left = [FIRST, SLOW, LAST]
+    assert scheduler.take_next(left) == LAST
+    assert scheduler.take_next(left) == FIRST  # none is compiled: it waits for the first
+    compiler.done.add(input_forms([SLOW])[0])
+    assert (scheduler.take_next(left), left) == (SLOW, [])
+
+
+def test_nothing_comes_between_the_steps_of_a_walk() -> None:
+    short, long, again = (
+        Case(shape=shape, dtype="float32", shape_class=BESIDE, seed=seed)
+        for seed, shape in enumerate([(7, 13), (7, 4097), (7, 14)])
+    )
+    scheduler = CaseScheduler(
+        subject=None,
+        report=Recorder(),
+        lock=nullcontext,
+        ahead=Compiler([short, LAST], []),
+        forms=[],
+    )
+    left = [long, again, LAST]
+    assert scheduler.take_next(left) == LAST  # before the walk
+    left = [short, long, again, LAST]
+    assert [scheduler.take_next(left) for _ in range(3)] == [short, long, again]
+
+
 def test_an_extent_is_skipped_while_its_kernel_compiles() -> None:
     wide = Case(shape=(2, 151_936), dtype="float32", extent="151,936 columns", seed=1)
     compiler = Compiler([FIRST], [])

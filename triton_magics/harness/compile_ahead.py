@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -34,6 +35,7 @@ from triton_magics.model import Case, Scalar
 
 MAX_THREADS = 12  # twelve specialisations of a softmax: 0.28 s on 16 cores, with 8 threads 0.31 s
 NICE = 5
+LONG_COLUMNS = 4096
 WIDE_COLUMNS = 65_536  # of a wider row in one block, ptxas compiles for up to minutes
 # shape, dtype, layouts of inputs, values of parameters: a kernel may be compiled for each value
 Form = tuple[tuple[int, ...], str, tuple[tuple[str, str], ...], tuple[tuple[str, Scalar], ...]]
@@ -49,6 +51,19 @@ def local_target() -> Target:
 def input_forms(cases: Iterable[Case]) -> list[Form]:
     """Return the distinct forms of these cases, in their order."""
     return list(dict.fromkeys((c.shape, c.dtype, c.layouts, c.scalars) for c in cases))
+
+
+def begin_long_ones_early(forms: Sequence[Form], brief: Collection[Form] = ()) -> list[Form]:
+    """Return the forms in their order, but every second one has a long row while there are such.
+
+    A row kernel of a long block compiles for longest, up to ten times as long as others: begun at
+    last, it is waited for.
+    """
+    long = [f for f in forms if f not in brief and math.prod(f[0][-1:]) > LONG_COLUMNS]
+    long.sort(key=lambda form: -form[0][-1])
+    others = [form for form in forms if form not in set(long)]
+    pairs = itertools.zip_longest(others, long)
+    return [form for pair in pairs for form in pair if form is not None]
 
 
 class AheadCompilation:
@@ -80,7 +95,7 @@ class AheadCompilation:
         self._op, self._version, self._target = op, version, target
         self._runtime = kernel_runtime(version.language)
         self._marks: dict[Form, str] = {}
-        orders = self._orders(forms, brief=brief)
+        orders = self._orders(begin_long_ones_early(forms, brief), brief=brief)
         orders |= self._orders([f for f in later if f not in orders], brief=brief, nice=NICE)
         self._has_first = first is not None
         work = [*([dict(first)] if first else ()), *orders.values()]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from triton_magics import operators
@@ -47,6 +49,7 @@ class CaseScheduler:
     _lock_stack: ExitStack = field(default_factory=ExitStack)
     _has_lock: bool = False
     _waited_s: float = 0.0  # for kernels of extents
+    _is_beside: bool = False  # the last case that ran
 
     @classmethod
     @contextmanager
@@ -104,6 +107,30 @@ class CaseScheduler:
         beside = {case for case in cases if case.shape_class == BESIDE}
         late |= beside if beside & late else set()
         return sorted(cases, key=late.__contains__)
+
+    def take_next(self, left: list[Case]) -> Case:
+        """Remove and return the first case, or a later one while a kernel of it is compiled.
+
+        Those beside the design keep their order, and nothing comes between them.
+        """
+        place = next(filter(partial(self._is_compiled, left), self._movable(left)), 0)
+        case = left.pop(place)
+        self._is_beside = case.shape_class == BESIDE
+        return case
+
+    def _movable(self, left: Sequence[Case]) -> Iterable[int]:
+        """Return the places of the cases that may come next."""
+        if self.ahead is None or not self.ahead.has_processes:
+            return ()
+        first = (0,)
+        if self._is_beside and left[0].shape_class == BESIDE:
+            return first
+        others = (i for i, c in enumerate(left) if i and c.shape_class != BESIDE and not c.extent)
+        return itertools.chain(first, others)
+
+    def _is_compiled(self, left: Sequence[Case], place: int) -> bool:
+        assert self.ahead
+        return self.ahead.is_finished(*input_forms([left[place]]), within_s=0.0)
 
     def skip_reason(self, case: Case) -> str | None:
         """Return why an extent is skipped, after waiting for its kernel; None for other cases."""

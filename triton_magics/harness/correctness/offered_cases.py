@@ -7,6 +7,7 @@ import itertools
 import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 import torch
 
@@ -314,16 +315,22 @@ class OfferedCases:
         """
         chosen = []
         for name, sizes in self._tensors(shape).items():
-            own = [
-                layout
-                for layout in layouts.available(sizes)
-                if layout in self._op.layouts
-                and layout != CONTIGUOUS
-                and not layouts.repeats_values(layout)
-            ]
-            if own and self._draw.random() < 0.5:
-                chosen.append((name, self._draw.choice(own)))
+            if self._draw.random() < 0.5:
+                names = self._draw.sample(self._layouts, len(self._layouts))
+                own = next((layout for layout in names if layouts.place(sizes, layout)), None)
+                chosen += [(name, own)] if own else []
         return tuple(chosen)
+
+    @cached_property
+    def _layouts(self) -> list[str]:
+        """Return the layouts of the op that differ from the contiguous one and repeat no values."""
+        return [
+            layout
+            for layout in layouts.LAYOUTS
+            if layout in self._op.layouts
+            and layout != CONTIGUOUS
+            and not layouts.repeats_values(layout)
+        ]
 
     def _tensors(self, shape: Shape) -> dict[str, Shape]:
         """Return the shape of each tensor, by name; none where the op refuses it."""

@@ -53,6 +53,7 @@ from triton_magics.harness.load import (
 from triton_magics.harness.process import subject_process
 from triton_magics.harness.process.device import CPU, environment, kernel_runtime, this_device
 from triton_magics.harness.process.fake_gpu import fake_gpu
+from triton_magics.harness.process.fork_server import one_thread
 from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.process.subject_link import SubjectFault
@@ -79,6 +80,11 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     Returns:
         the verdict, and whether this process must not be used again.
     """
+    with one_thread():  # of torch on the CPU: more of them spin on small tensors
+        return _run(job, report)
+
+
+def _run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     started = time.monotonic()
     report.environment(environment())
     op = load_op(job.op)
@@ -182,7 +188,9 @@ def _ready_cases(
     for number, phase in enumerate(phases):
         chosen = choose(phase())
         cases += chosen if number else ()
-        for i, case in enumerate(chosen):
+        left = [*chosen]
+        while left:
+            case = scheduler.take_next(left)
             tally.subject.advance_compilers()
             by_launches.advance(scheduler)
             if reason := tally.skip_reason(case) or scheduler.skip_reason(case):
@@ -190,8 +198,9 @@ def _ready_cases(
                 continue
             scheduler.wait_until_ready(case)
             text, patience_s = f"validating {case.label}", tally.patience_of(case)
-            report.stage(text, i, len(chosen), patience_s=patience_s, subject=case)
-            tally.subject.inputs_ahead.next_case = next(iter(chosen[i + 1 :]), None)
+            done = len(chosen) - len(left) - 1
+            report.stage(text, done, len(chosen), patience_s=patience_s, subject=case)
+            tally.subject.inputs_ahead.next_case = next(iter(left), None)
             yield case
 
 
