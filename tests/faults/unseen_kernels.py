@@ -16,7 +16,7 @@ of a row and values that are not finite, `twentyfirst_after` for four classes th
 `twentythird_after` and `twentythird_wider` for four classes each that had rules then,
 `twentyfourth` for every op, `twentyfourth_after` for four classes that had rules then,
 `twentyfifth` for most ops; on 2026-11-30 `twentysixth` for every op,
-`twentysixth_after` for four classes that had rules then, `twentyseventh` to `thirtysecond` for
+`twentysixth_after` for four classes that had rules then, `twentyseventh` to `thirtythird` for
 every op, `twentyeighth_after` to `thirtieth_after` for four classes each, `thirtyfirst_paths` and
 `thirtyfirst_after` for paths of the wrapper, `thirtysecond_classes` for parts of rows, strides
 and paths, `thirtysecond_after` for levels and strides, which had rules then, `thirtysecond_last`,

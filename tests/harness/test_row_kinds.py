@@ -49,12 +49,12 @@ def n_specialisations(plan: Plan) -> int:
     return len({(c.shape, c.dtype, *unaligned[c]) for c in plan.cases if 0 not in c.shape})
 
 
-@pytest.mark.parametrize(("op", "most"), [("layer_norm", 104), ("cross_entropy", 87)])
+@pytest.mark.parametrize(("op", "most"), [("layer_norm", 104), ("cross_entropy", 88)])
 def test_a_plan_for_a_gpu_compiles_few_kernels(op: str, most: int) -> None:
     """Eight of them are the similar lengths of the walk, three the many rows, one
     the largest size, one four dimensions, two wide batches, one a length of one, four the long
     rows, four inexact reciprocals, a strided row, rows that grow, twice the largest size less one,
-    many long rows, six composed rows: most kernels depend on their columns alone, which others
+    many long rows, nine flat ones, six composed rows: most kernels depend on their columns alone, which others
     have."""
     assert all(n_specialisations(plan_of(op, seed=seed, device=GPU)) <= most for seed in range(4))
 

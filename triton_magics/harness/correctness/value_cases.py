@@ -89,6 +89,9 @@ SEVERAL_TILES = (129, 144)  # unaligned and aligned rows; a tile has up to 128
 IN_TILES = (ONE_TENSOR, TRANSPOSE)  # in one tile too
 
 
+SUMMED_ROWS = 9  # eight and one more
+
+
 class ValueCases(CasesBeside):
     """Cases of values."""
 
@@ -250,7 +253,8 @@ class ValueCases(CasesBeside):
         A block that is all -inf, or far below one element, is one of 4096 in a kernel for long
         rows. Over 10^5 elements that are e^11 times lighter than one weigh as much as that one.
         What a program stores of its block in 16 bits is lost far from zero. A longer row between
-        two calls leaves another number of blocks in what a version counts.
+        two calls leaves another number of blocks in what a version counts. Where elements have
+        weights, equal ones add up to most: a product of eight such sums is past float32.
         """
         if self._op.op_class != "reduction" or len(self._shapes.get("odd", ())) < 2:
             return []
@@ -262,17 +266,17 @@ class ValueCases(CasesBeside):
         each += [(LONGER, LATE_PEAKS, wide), (LONG, BLOCK_OF_TINY, wide)]  # and back
         each += [(LONG, values, dtype) for values in LONG_ROW_VALUES]
         each += [(widest, values, dtype) for values in (LONE_ELEMENT, STEADY_RISE)]
-        first = self._shapes["odd"][:-2]
+        shapes = [(*self._shapes["odd"][:-2], 3, columns) for columns, *_ in each]
+        if weighs_by_exp(self._op):
+            each.append((widest, "zeros", wide))
+            shapes.append((*self._shapes["odd"][:-2], SUMMED_ROWS, widest))
         return [
-            self.case(
-                "", 0, special=values, dtype=own, shape=(*first, 3, columns),
-                extent=f"{columns:,} columns",
-            )
-            for columns, values, own in each
+            self.case("", 0, special=values, dtype=own, shape=shape, extent=f"{columns:,} columns")
+            for shape, (columns, values, own) in zip(shapes, each, strict=True)
             if values in self._values
             and self._has_values(values, own)
-            and is_defined(self._op, (*first, 3, columns))
-        ]  # fmt: skip
+            and is_defined(self._op, shape)
+        ]
 
     def _with_composed_rows(self) -> list[Case]:
         """Return cases with many rows composed at random: long ones of each dtype, longer ones.
