@@ -13,6 +13,7 @@ from triton_magics import operators
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import PlanJob
 from triton_magics.harness import warm_up
+from triton_magics.harness.correctness.case_inputs import has_few_elements
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.process import device
 from triton_magics.model import Case
@@ -73,6 +74,7 @@ def test_a_step_makes_every_kind_of_values_of_a_plan(
 
     def record(op: operators.Op, case: Case, where: torch.device) -> tuple[object, ...]:
         values.update((case.special, case.regime))
+        assert not has_few_elements(op, case)  # a GPU draws none of those
         return make(op, case, where)
 
     ran: list[Case] = []
@@ -83,9 +85,13 @@ def test_a_step_makes_every_kind_of_values_of_a_plan(
     warm_up._judge_any_values(sample, torch.device("cpu"), dtype)
     job = PlanJob(op=sample.op, dtypes=(dtype,), plan="full", seed=5, device_kind="gpu")
     cases = plan_cases(operators.load("softmax"), job, DeviceFacts()).cases
-    small = [c for c in cases if math.prod(c.shape) <= warm_up.SMALL]
-    assert {c.special for c in small} | {c.regime for c in small} <= values
-    assert [(c.special, c.dtype) for c in ran] == [("nonfinite", dtype)]
+    drawn = [c for c in cases if math.prod(c.shape) <= warm_up.MOST_DRAWN]
+    assert {c.special for c in drawn} | {c.regime for c in drawn} <= values
+    assert [(c.special, c.dtype) for c in ran] == [("nonfinite", dtype)] * 2
+    assert [has_few_elements(operators.load("softmax"), c) for c in ran] == [
+        False,
+        True,
+    ]  # judged on the GPU, on the CPU
 
 
 class Link:

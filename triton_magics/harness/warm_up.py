@@ -40,7 +40,8 @@ from triton_magics.languages.kernel_compiler import Target
 from triton_magics.languages.kernel_runtime import WarmUp
 from triton_magics.model import Case, Environment, Value
 
-SHAPE_ON_GPU, SMALL = (64, 4096), 2**16  # elements
+SHAPE_ON_GPU, SHAPE_ON_CPU = (64, 4096), (7, 13)  # where their outputs are judged first
+MOST_DRAWN = 2**19  # elements
 WARM_COMPILE_PROCESSES = 4  # 13 MiB each; they compile a version's own sizes and the largest forms
 
 
@@ -186,7 +187,7 @@ def _run_case(subject: Subject, case: Case) -> None:
 
 
 def _judge_any_values(sample: WarmUpVersion, where: torch.device, dtype: str) -> None:
-    """Make the inputs of a small case of each kind in a plan, and validate one that is not finite.
+    """Make the inputs of a case of each kind in a plan, and validate two that are not finite.
 
     CUDA loads each of torch's kernels when it is first launched, which takes up to 20 ms: of a full
     plan of 1.5 s that was 0.25 s.
@@ -194,12 +195,15 @@ def _judge_any_values(sample: WarmUpVersion, where: torch.device, dtype: str) ->
     op = operators.load(sample.op.name)
     job = PlanJob(op=sample.op, dtypes=(dtype,), plan="full", seed=0, device_kind="gpu")
     cases = case_plan.plan_cases(op, job, case_plan.DeviceFacts()).cases
-    small = [c for c in cases if math.prod(c.shape) <= SMALL]
-    kinds = {c.special: c for c in small} | {c.regime: c for c in small}
+    drawn = [c for c in cases if math.prod(c.shape) <= MOST_DRAWN]
+    kinds = {c.special: c for c in drawn} | {c.regime: c for c in drawn}
     for case in kinds.values():
-        case_inputs.make_pristine(op, case, where)
-    nonfinite = kinds["nonfinite"].evolve(shape=SHAPE_ON_GPU, layouts=())
-    _run_case(_subject(sample, where), nonfinite)
+        few = case_inputs.has_few_elements(op, case)  # drawn on the CPU
+        own = case.evolve(shape=SHAPE_ON_GPU, layouts=()) if few else case
+        case_inputs.make_pristine(op, own, where)
+    subject = _subject(sample, where)
+    for shape in (SHAPE_ON_GPU, SHAPE_ON_CPU):
+        _run_case(subject, Case(shape=shape, dtype=dtype, special="nonfinite", seed=0))
 
 
 def _time(sample: WarmUpVersion, sizes: tuple[str, ...]) -> None:

@@ -215,6 +215,12 @@ def largest_input(op: Op, shape: Shape) -> int:
 
     Where `make_inputs` needs real data, it is the product of the shape.
     """
+    largest = largest_known_input(op, shape)
+    return math.prod(shape) if largest is None else largest
+
+
+def largest_known_input(op: Op, shape: Shape) -> int | None:
+    """Return the same, and None where `make_inputs` needs real data."""
     return _largest_input(op.make_inputs, shape, op.dtypes[0])
 
 
@@ -235,11 +241,13 @@ def _inputs_without_memory(
 
 
 @functools.lru_cache(maxsize=256)
-def _largest_input(make_inputs: Callable[..., tuple[Any, ...]], shape: Shape, dtype: str) -> int:
+def _largest_input(
+    make_inputs: Callable[..., tuple[Any, ...]], shape: Shape, dtype: str
+) -> int | None:
     try:
         inputs = _inputs_without_memory(make_inputs, shape, dtype)
     except Exception:  # noqa: BLE001 (the op's own code, which may refuse meta tensors)
-        return math.prod(shape)
+        return None
     return max((x.numel() for x in inputs if isinstance(x, torch.Tensor)), default=0)
 
 

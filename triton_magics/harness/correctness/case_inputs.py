@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -23,10 +26,11 @@ from triton_magics.harness.correctness.guard_bands import (
     GuardedMemory,
     allocate_bytes,
     allocate_guarded,
+    view_like,
 )
 from triton_magics.harness.correctness.special_values import special_of
 from triton_magics.harness.load import UserFault
-from triton_magics.harness.process.device import META
+from triton_magics.harness.process.device import CPU, META
 from triton_magics.model import CONTIGUOUS, Case
 
 DTYPES = {
@@ -43,16 +47,23 @@ DTYPES = {
     "uint8": torch.uint8,
     "bool": torch.bool,
 }
+FEW_ELEMENTS = 2**15  # of the largest input, and of the product of a shape's sizes
 
 
 @dataclass(frozen=True)
 class CaseInputs:
-    """The inputs of a case: the version's arguments, their guard bands, and a pristine copy."""
+    """The inputs of a case: the version's arguments, their guard bands, and a pristine copy.
+
+    Attributes:
+        staged: the bytes of the guarded memory, where the pristine copy is on the CPU and the
+            arguments are not; else None.
+    """
 
     arguments: tuple[Any, ...]
     guards: tuple[GuardedMemory, ...]
     pristine: tuple[Any, ...]
     mutates: tuple[int, ...] = ()
+    staged: tuple[torch.Tensor, ...] | None = None
 
     @property
     def unchanged(self) -> tuple[Any, ...]:
@@ -63,6 +74,26 @@ class CaseInputs:
     def largest(self) -> int:
         """Return the number of elements of the largest input."""
         return max((x.numel() for x in self.pristine if isinstance(x, torch.Tensor)), default=0)
+
+    @cached_property
+    def beside_arguments(self) -> CaseInputs:
+        """Return them with the pristine copy on the device of the arguments."""
+        tensors = [x for x in self.arguments if isinstance(x, torch.Tensor)]
+        if self.staged is None or not tensors:
+            return self
+        return replace(self, pristine=to_device(self.pristine, tensors[0].device), staged=None)
+
+    def are_untouched(self) -> bool:
+        """Return whether all their memory is as it was staged; False also where that is unknown."""
+        if self.staged is None:
+            return False
+        memory = zip((guarded.buffer for guarded in self.guards), self.staged, strict=True)
+        unguarded = [
+            (x, own)
+            for x, own in zip(self.arguments, self.pristine, strict=True)
+            if isinstance(x, torch.Tensor) and x.dtype == torch.bool
+        ]
+        return all(torch.equal(x.cpu(), own) for x, own in (*memory, *unguarded))
 
     def reset(self) -> None:
         """Restore the inputs that the op changes."""
@@ -103,12 +134,35 @@ def is_bitwise_equal(a: torch.Tensor, b: torch.Tensor) -> bool:
     return bool(torch.equal(a, b))
 
 
+def to_device(values: Sequence[Any], device: torch.device) -> tuple[Any, ...]:
+    """Return the values with tensors on a device; one that is there twice is one there, too."""
+    moved = {id(x): x.to(device) for x in values if isinstance(x, torch.Tensor)}
+    return tuple(moved.get(id(x), x) for x in values)
+
+
+def has_few_elements(op: operators.Op, case: Case) -> bool:
+    """Return whether a CPU draws and judges a case sooner than a GPU launches its kernels."""
+    if math.prod(case.shape) > FEW_ELEMENTS:  # the outputs may be as large
+        return False
+    largest = operators.largest_known_input(op, case.shape)
+    return largest is not None and largest <= FEW_ELEMENTS
+
+
 def make_pristine(op: operators.Op, case: Case, device: torch.device) -> tuple[Any, ...]:
     """Return the op's contiguous inputs for a case, with the case's values.
+
+    Few elements are drawn on the CPU, so they are the same numbers with and without a GPU.
 
     Raises:
         UserFault: the op's `make_inputs` raised, or its function for these values.
     """
+    if device.type == "cuda" and has_few_elements(op, case):
+        with suppress(UserFault):  # an op may know a GPU only
+            return to_device(_draw(op, case, CPU), device)
+    return _draw(op, case, device)
+
+
+def _draw(op: operators.Op, case: Case, device: torch.device) -> tuple[Any, ...]:
     generator = torch.Generator(device=device)
     generator.manual_seed(case.seed)
     own = op.values.get(case.special)
@@ -167,6 +221,49 @@ def make_inputs(
 ) -> CaseInputs:
     """Return the inputs of a case, each in its layout, between guard bands."""
     return place_inputs(op, case, make_pristine(op, case, device), allocate)
+
+
+def place_staged(
+    op: operators.Op,
+    case: Case,
+    pristine: tuple[Any, ...],
+    device: torch.device,
+    allocate: Allocate,
+) -> CaseInputs:
+    """Place inputs of the CPU on a device: made there, and copied in one piece for each guard."""
+    here = place_inputs(op, case, pristine, allocate_bytes)
+    copies = _DeviceCopies(device)
+    guards = tuple(copies.copy_guarded(guarded, allocate) for guarded in here.guards)
+    arguments = tuple(copies.copy(x) if isinstance(x, torch.Tensor) else x for x in here.arguments)
+    staged = tuple(guarded.buffer for guarded in here.guards)
+    return CaseInputs(arguments, guards, pristine, op.mutates, staged)
+
+
+class _DeviceCopies:
+    """Tensors on a device that lie in memory as those of the CPU do."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._buffers: dict[int, torch.Tensor] = {}
+        self._copied: dict[int, torch.Tensor] = {}
+
+    def copy_guarded(self, guarded: GuardedMemory, allocate: Allocate) -> GuardedMemory:
+        """Return the memory with its bands on the device."""
+        buffer = allocate(guarded.buffer.numel(), self._device)
+        buffer.copy_(guarded.buffer)
+        self._buffers[guarded.buffer.untyped_storage().data_ptr()] = buffer
+        gaps = guarded.with_gaps
+        own_gaps = None if gaps is None else self.copy(gaps)
+        return replace(guarded, buffer=buffer, with_gaps=own_gaps)
+
+    def copy(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the tensor on the device: in its guarded memory if it has some."""
+        buffer = self._buffers.get(x.untyped_storage().data_ptr())
+        if buffer is None:
+            return x.to(self._device)
+        if id(x) not in self._copied:
+            self._copied[id(x)] = view_like(x, buffer)
+        return self._copied[id(x)]
 
 
 def place_inputs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,17 +12,19 @@ import torch
 
 from triton_magics.harness.correctness import mismatch
 from triton_magics.harness.correctness.call_record import CallRecord
-from triton_magics.harness.correctness.case_inputs import CaseInputs
+from triton_magics.harness.correctness.case_inputs import CaseInputs, to_device
 from triton_magics.harness.correctness.judgement import Judgement
 from triton_magics.harness.correctness.oracle import (
     ExpectedOutputs,
     StagedOracle,
     TorchOutputs,
     begin_expected,
+    compute_torch_outputs,
 )
 from triton_magics.harness.correctness.row_chunks import Chunk, split_outputs
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.correctness.tolerance import STATED_RTOL, widen_float8
+from triton_magics.harness.process.device import CPU
 from triton_magics.model import Case, CaseResult, CaseStatus, Tolerance
 
 
@@ -116,7 +118,11 @@ class OutputComparison:
 
 @dataclass
 class CaseOracle:
-    """The expected outputs of a case: torch's own, and for each chunk the oracle's."""
+    """The expected outputs of a case: torch's own, and for each chunk the oracle's.
+
+    Both are where the pristine inputs are: for a small case on a GPU, on the CPU. Torch's own
+    errors there allow none on a GPU.
+    """
 
     subject: Subject
     case: Case
@@ -128,6 +134,17 @@ class CaseOracle:
     def chunks(self) -> list[Chunk]:
         """Return the chunks of the outputs."""
         return split_outputs(self.subject.op, self.inputs.pristine, self.torch_outputs.outputs)
+
+    @property
+    def is_on_cpu(self) -> bool:
+        """Return whether it judges outputs of a GPU on the CPU."""
+        return self.inputs.staged is not None
+
+    def on_device(self) -> CaseOracle:
+        """Return the oracle on the device of the arguments."""
+        inputs = self.inputs.beside_arguments
+        torch_outputs = compute_torch_outputs(self.subject.op, inputs.pristine)
+        return CaseOracle(self.subject, self.case, inputs, torch_outputs)
 
     def prepare(self) -> None:
         """Compute what is needed first; a failure is raised where it is needed."""
@@ -155,7 +172,27 @@ class CaseOracle:
             op, chunk.slice_inputs(op, self.inputs.pristine), self.case, job.rtol, job.atol,
             diagnose=True,
             torch_outputs=tuple(map(chunk.slice_output, self.torch_outputs.outputs)),
+            torch_errors=not self.is_on_cpu,
         )  # fmt: skip
+
+
+def judge_first(oracle: CaseOracle, call: CallRecord) -> tuple[CaseOracle, CaseResult]:
+    """Compare the outputs with the oracle; what isn't right on the CPU is judged on the GPU.
+
+    Returns:
+        the oracle that has judged them, and the result.
+    """
+    if oracle.is_on_cpu:
+        result = compare_outputs(oracle, on_cpu(call))
+        if result.status is CaseStatus.PASSED:
+            return oracle, result
+        oracle = oracle.on_device()
+    return oracle, compare_outputs(oracle, call)
+
+
+def on_cpu(call: CallRecord) -> CallRecord:
+    """Return the call with copies of its outputs on the CPU."""
+    return replace(call, outputs=to_device(call.outputs, CPU))
 
 
 def compare_outputs(oracle: CaseOracle, call: CallRecord) -> CaseResult:

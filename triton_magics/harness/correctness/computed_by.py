@@ -276,7 +276,7 @@ def lacks_launch(subject: Subject, inputs: CaseInputs, call: CallRecord) -> bool
     """Return whether no kernel was launched, although the answer had to be computed."""
     if call.launches.names or subject.runtime.computes_in_torch:
         return False
-    return not needs_no_launch(call.outputs, inputs.pristine)
+    return not needs_no_launch(call.outputs, inputs.beside_arguments.pristine)
 
 
 def check_launches(

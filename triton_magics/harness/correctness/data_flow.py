@@ -141,7 +141,12 @@ def _fixed_seed() -> Iterator[None]:
     """Give every call the same random numbers of torch, and restore its generators."""
     devices = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
     with torch.random.fork_rng(devices=devices):
-        torch.random.manual_seed(0)
+        # `torch.manual_seed` formats a stack for each kind of device that is not there: 0.7 ms.
+        for generator in (
+            torch.default_generator,
+            *(torch.cuda.default_generators[i] for i in devices),
+        ):
+            generator.manual_seed(0)
         yield
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from triton_magics.harness.correctness.call_record import CallRecord
 from triton_magics.harness.correctness.case_inputs import CaseInputs
-from triton_magics.harness.correctness.comparison import CaseOracle, compare_outputs
+from triton_magics.harness.correctness.comparison import CaseOracle, judge_first
 from triton_magics.harness.correctness.computed_by import (
     MIN_HOST_READS,
     TracedCall,
@@ -69,4 +69,4 @@ def _is_right(
 ) -> bool:
     oracle = CaseOracle(subject, case, inputs, outputs)
     copied = replace(call, outputs=copy_outputs(call))
-    return compare_outputs(oracle, copied).status is CaseStatus.PASSED
+    return judge_first(oracle, copied)[1].status is CaseStatus.PASSED

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -36,6 +36,7 @@ MIN_BAND_BYTES = 64 * 2**10
 MAX_BAND_BYTES = 4 * 2**20
 MAX_GUARDED_BYTES = 2**31
 GAP_ELEMENTS = 2**26
+MAX_COPIED_BYTES = 2**20  # a copy of so many takes less time than the kernels that compare them
 _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _POISON_WORD = -1  # as an integer of any size: every bit is set
 
@@ -94,6 +95,12 @@ class GuardedMemory:
         parts = whole.split(GAP_ELEMENTS)
         return torch.stack([(part != _POISON_WORD).sum() for part in parts]).sum() - own
 
+    @property
+    def to_compare(self) -> GuardedMemory:
+        """Return the memory where its bands are looked at: if it is small, a copy on the CPU."""
+        is_copied = self.with_gaps is None and _is_small_on_gpu(self.buffer)
+        return replace(self, buffer=self.buffer.cpu()) if is_copied else self
+
     def describe_damage(self) -> str:
         """Return a message: how many bytes outside the tensor were overwritten, and where."""
         before = int((self.buffer[: self.band] != POISON).sum())
@@ -102,6 +109,15 @@ class GuardedMemory:
         sides = [(before, "before it"), (after, "after it"), (between, "between its rows")]
         counts = " and ".join(f"{n} bytes {side}" for n, side in sides if n)
         return f"{self.label}: {counts} were overwritten"
+
+
+def copy_to_compare(x: torch.Tensor) -> torch.Tensor:
+    """Return a copy of a tensor, a small one of a GPU on the CPU."""
+    return x.cpu() if _is_small_on_gpu(x) else x.clone()
+
+
+def _is_small_on_gpu(x: torch.Tensor) -> bool:
+    return x.is_cuda and x.nbytes <= MAX_COPIED_BYTES
 
 
 Allocate = Callable[[int, torch.device], torch.Tensor]
@@ -133,6 +149,19 @@ def _view_as_its_user(
     whole.set_(buffer.untyped_storage(), offset, sizes, strides)
     is_turned = order != list(range(len(size)))
     return whole.permute(*(order.index(dim) for dim in range(len(size)))) if is_turned else whole
+
+
+def view_like(x: torch.Tensor, buffer: torch.Tensor) -> torch.Tensor:
+    """Return what a tensor is in its memory, in a buffer of the same size on another device.
+
+    A view of a tensor is a view of that tensor there.
+    """
+    size, stride, offset = tuple(x.shape), x.stride(), x.storage_offset()
+    if x._base is not None:
+        return view_like(x._base, buffer).as_strided(size, stride, offset)
+    whole = torch.empty(0, dtype=x.dtype, device=buffer.device)
+    whole.set_(buffer.untyped_storage(), offset, size, stride)
+    return whole
 
 
 def allocate_guarded(
@@ -267,7 +296,8 @@ def find_damage(guards: list[GuardedMemory]) -> list[str]:
     """
     intact: dict[torch.device, list[torch.Tensor]] = {}
     for guarded in guards:
-        intact.setdefault(guarded.buffer.device, []).append(guarded.bands_intact())
+        own = guarded.to_compare
+        intact.setdefault(own.buffer.device, []).append(own.bands_intact())
     if all(bool(torch.stack(of_device).all()) for of_device in intact.values()):
         return []
     return [g.describe_damage() for g in guards if not bool(g.bands_intact())]

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
-from triton_magics import operators
-from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.model import Case
 
 MAX_ELEMENTS = 2**22  # the product of a shape's sizes: two cases are in memory at once
@@ -21,11 +18,11 @@ class InputsAhead:
     """The contiguous inputs of the next case.
 
     Attributes:
+        make: returns those of a case, or raises `UserFault`.
         next_case: the case that follows; None if that is not known.
     """
 
-    op: operators.Op
-    device: torch.device
+    make: Callable[[Case], tuple[Any, ...]]
     next_case: Case | None = None
     _ready: tuple[Case, tuple[Any, ...]] | None = None
 
@@ -34,7 +31,7 @@ class InputsAhead:
         case, self.next_case = self.next_case, None
         if case is not None and math.prod(case.shape) <= MAX_ELEMENTS:
             with suppress(Exception):
-                self._ready = case, make_pristine(self.op, case, self.device)
+                self._ready = case, self.make(case)
 
     def take(self, case: Case) -> tuple[Any, ...]:
         """Return the inputs of a case: those made ahead once, else new ones.
@@ -44,6 +41,6 @@ class InputsAhead:
         """
         ready = self._ready
         if ready is None or ready[0] != case:  # a check of this case makes others
-            return make_pristine(self.op, case, self.device)
+            return self.make(case)
         self._ready = None
         return ready[1]

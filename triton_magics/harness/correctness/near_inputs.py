@@ -20,6 +20,7 @@ from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_inputs import layout_of_input, make_pristine
 from triton_magics.harness.correctness.case_values import has_bytes
 from triton_magics.harness.correctness.tolerance import widen_float8
+from triton_magics.harness.process.device import CPU
 from triton_magics.model import Case
 
 Contents = tuple[Any, ...]
@@ -34,7 +35,6 @@ def near_contents(
     op: operators.Op,
     case: Case,
     pristine: Contents,
-    device: torch.device,
     n: int,
     *,
     switched: Case | None = None,
@@ -48,11 +48,11 @@ def near_contents(
         op: the op.
         case: the case.
         pristine: its contents.
-        device: of its tensors.
         n: the number wanted.
         switched: the case with the other value of a switch: the first contents are all other
             tensors, and its parameters.
     """
+    device = next((x.device for x in pristine if _is_tensor(x)), CPU)
     fresh = make_pristine(op, case.evolve(seed=case.seed ^ _FRESH_SEED), device)
     draw = random.Random(f"{case.seed} near")  # noqa: S311 (replayed from the seed)
     names = op.input_names(len(pristine))

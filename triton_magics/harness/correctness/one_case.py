@@ -8,8 +8,9 @@ import torch
 
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.call_record import CallFailure, CallRecord, VersionRaised
+from triton_magics.harness.correctness.case_inputs import CaseInputs
 from triton_magics.harness.correctness.cause_experiments import explain_wrong_values
-from triton_magics.harness.correctness.comparison import CaseOracle, compare_outputs
+from triton_magics.harness.correctness.comparison import CaseOracle, judge_first
 from triton_magics.harness.correctness.computed_by import check_torch_work, lacks_launch
 from triton_magics.harness.correctness.empty_cases import limit_of_values
 from triton_magics.harness.correctness.output_checks import (
@@ -28,6 +29,7 @@ from triton_magics.languages.kernel_runtime import Launches, NeedsGpu
 from triton_magics.languages.launch_limits import find_limit
 from triton_magics.model import Case, CaseResult, CaseStatus
 
+SLOW_ON_CPU_S = 0.1  # of a reference: then no later case is judged on the CPU
 ILLEGAL_ACCESS = "illegal memory access"  # as the CUDA driver writes it
 _CONTEXT_ERRORS = (
     "CUDA error", ILLEGAL_ACCESS, "misaligned address", "device-side assert",
@@ -56,8 +58,7 @@ def run_case(subject: Subject, case: Case) -> tuple[CaseResult, Launches]:
     launches = Launches()
     subject.free_inputs()
     try:
-        inputs = subject.make_inputs(case)
-        torch_outputs = oracle.compute_torch_outputs(subject.op, inputs.pristine)
+        inputs, torch_outputs = _begin(subject, case)
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
         return not_run_result(case, "its inputs do not fit the GPU's free memory"), launches
@@ -83,6 +84,28 @@ def run_case(subject: Subject, case: Case) -> tuple[CaseResult, Launches]:
     except UserFault as fault:
         result = _not_defined(case, fault)
     return result.evolve(duration_s=time.monotonic() - started), launches
+
+
+def _begin(subject: Subject, case: Case) -> tuple[CaseInputs, oracle.TorchOutputs]:
+    """Return the inputs of a case, and torch's own outputs where the version's are judged first.
+
+    Raises:
+        UserFault: the op's own code fails.
+        torch.OutOfMemoryError: the case is too large for this GPU.
+    """
+    inputs = subject.make_first_inputs(case)
+    if inputs.staged is None:
+        return inputs, oracle.compute_torch_outputs(subject.op, inputs.pristine)
+    started_s = time.monotonic()
+    try:
+        return inputs, oracle.compute_torch_outputs(subject.op, inputs.pristine)
+    except UserFault as fault:
+        subject.needs_gpu.append(str(fault))
+    finally:
+        if (took_s := time.monotonic() - started_s) > SLOW_ON_CPU_S:
+            subject.needs_gpu.append(f"the reference took {took_s:.2g} s on the CPU")
+    inputs = inputs.beside_arguments
+    return inputs, oracle.compute_torch_outputs(subject.op, inputs.pristine)
 
 
 def _not_defined(case: Case, fault: UserFault) -> CaseResult:
@@ -121,15 +144,17 @@ def _error_result(
 
 def _check_output(expected: CaseOracle, call: CallRecord) -> CaseResult:
     """Check the form of the output, then its values, then what further calls show."""
-    subject, case, inputs = expected.subject, expected.case, expected.inputs
-    torch_outputs = expected.torch_outputs
-    if failed := check_form(case, call, torch_outputs, mutates=subject.op.mutates):
+    subject, case = expected.subject, expected.case
+    if failed := check_form(
+        case, call, expected.torch_outputs, device=subject.device, mutates=subject.op.mutates
+    ):
         return failed
     try:
-        result = compare_outputs(expected, call)
+        expected, result = judge_first(expected, call)
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
         return not_run_result(case, "its float64 oracle does not fit the GPU's free memory")
+    inputs, torch_outputs = expected.inputs, expected.torch_outputs
     if result.status is CaseStatus.WRONG_VALUES:
         if case.is_empty and (limit := limit_of_values(torch_outputs.outputs)):
             return failed_case(case, CaseStatus.REJECTED, limit)

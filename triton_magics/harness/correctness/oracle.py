@@ -277,15 +277,19 @@ def begin_expected(
     *,
     diagnose: bool = False,
     torch_outputs: tuple[torch.Tensor, ...] | None = None,
+    torch_errors: bool = True,
 ) -> StagedOracle:
     """Return the oracle of a case without the errors of a kernel's arithmetic, and how to go on.
 
-    The arguments are those of `compute_expected`; `torch_outputs` are torch's own, if known.
+    The arguments are those of `compute_expected`; `torch_outputs` are torch's own, if known, and
+    `torch_errors` says that their errors are allowed, too.
 
     Raises:
         UserFault: the reference fails; this is the op's fault, not the version's.
     """
-    plain = _PlainOracle.evaluate(op, inputs, case, torch_outputs, diagnose=diagnose)
+    plain = _PlainOracle.evaluate(
+        op, inputs, case, torch_outputs, diagnose=diagnose, torch_errors=torch_errors
+    )
     own = rtol, atol
     steps = _iter_steps(op, inputs, plain.values, case.dtype)
     return StagedOracle(plain.expected(None, *own), (plain.expected(step, *own) for step in steps))
@@ -304,6 +308,7 @@ class _PlainOracle:
 
     Attributes:
         lower: the outputs of the reference in a lower precision; None: not asked for.
+        torch_errors: torch's own errors are allowed.
     """
 
     op: operators.Op
@@ -311,6 +316,7 @@ class _PlainOracle:
     values: tuple[torch.Tensor, ...]
     torch_outputs: tuple[torch.Tensor, ...]
     lower: tuple[torch.Tensor, ...] | None
+    torch_errors: bool
 
     @classmethod
     @torch.no_grad()
@@ -322,12 +328,13 @@ class _PlainOracle:
         torch_outputs: tuple[torch.Tensor, ...] | None,
         *,
         diagnose: bool,
+        torch_errors: bool,
     ) -> _PlainOracle:
         """Evaluate the reference in the case's dtype, in float64, and one precision step lower."""
         torch_outputs = evaluate(op, inputs)[1] if torch_outputs is None else torch_outputs
         values = double_floats(evaluate(op, upcast(inputs))[1])
         lower = evaluate(op, lower_precision(inputs, case.dtype))[1] if diagnose else None
-        return cls(op, case, values, torch_outputs, lower)
+        return cls(op, case, values, torch_outputs, lower, torch_errors)
 
     @torch.no_grad()
     def expected(
@@ -342,6 +349,7 @@ class _PlainOracle:
             stated,
             by_row=self.op.op_class != "elementwise",
             diagnose=self.lower is not None,
+            torch_errors=self.torch_errors,
         )
         if rtol is not None or atol is not None:
             allowed, tolerance = apply_own_tolerance(rtol, atol, self.values, allowed, stated)

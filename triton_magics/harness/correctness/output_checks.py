@@ -31,14 +31,15 @@ def failed_case(case: Case, status: CaseStatus, reason: str, **more: Any) -> Cas
 
 def check_side_effects(case: Case, inputs: CaseInputs, call: CallRecord) -> CaseResult | None:
     """Check for writes outside tensors, changed inputs, and work after the return."""
-    if hits := (*find_damage(list(inputs.guards)), *call.damage):
+    guards = () if (are_untouched := inputs.are_untouched()) else inputs.guards
+    if hits := (*find_damage(list(guards)), *call.damage):
         return failed_case(case, CaseStatus.OUT_OF_BOUNDS, hits[0], error=call.outside)
     if call.replaced:
         names = ", ".join(call.replaced[:3])
         return failed_case(case, CaseStatus.TAMPERED, f"the version replaced {names}")
     if failed := check_unfinished_work(case, call):
         return failed
-    if changed := inputs.find_changed_input():
+    if not are_untouched and (changed := inputs.beside_arguments.find_changed_input()):
         return failed_case(case, CaseStatus.MUTATED_INPUT, changed)
     return None
 
@@ -72,6 +73,7 @@ def check_form(
     call: CallRecord,
     torch_outputs: oracle.TorchOutputs,
     *,
+    device: torch.device | None = None,
     mutates: tuple[int, ...] = (),
 ) -> CaseResult | None:
     """Check the type, count, shape, dtype, device and aliasing of the return value.
@@ -80,6 +82,7 @@ def check_form(
         case: for the result.
         call: with the version's return value.
         torch_outputs: torch's own outputs, for comparison.
+        device: where its tensors should be; None: where torch's are.
         mutates: positions of the arguments that the op changes, which may be returned.
     """
     value, expected = call.value, torch_outputs.returned
@@ -94,7 +97,7 @@ def check_form(
             return failed_case(
                 case, CaseStatus.WRONG_TYPE, f"returned {_kind(tensor)}, should be a torch.Tensor"
             )
-        difference = _form_difference(tensor, like)
+        difference = _form_difference(tensor, like, device or like.device)
         if difference:
             return failed_case(case, *difference)
     if {*call.shared_inputs} - {*mutates}:
@@ -126,7 +129,7 @@ def _describe_expected(torch_outputs: oracle.TorchOutputs) -> str:
 
 
 def _form_difference(
-    tensor: torch.Tensor, torch_outputs: torch.Tensor
+    tensor: torch.Tensor, torch_outputs: torch.Tensor, device: torch.device
 ) -> tuple[CaseStatus, str] | None:
     """Return how a returned tensor differs from torch's, None if it does not."""
     if tensor.shape != torch_outputs.shape:
@@ -134,8 +137,8 @@ def _form_difference(
         return CaseStatus.WRONG_SHAPE, difference
     if tensor.dtype != torch_outputs.dtype:
         return CaseStatus.WRONG_DTYPE, f"returned {tensor.dtype}, should be {torch_outputs.dtype}"
-    if tensor.device != torch_outputs.device:
-        difference = f"returned a tensor on {tensor.device}, should be {torch_outputs.device}"
+    if tensor.device != device:
+        difference = f"returned a tensor on {tensor.device}, should be {device}"
         return CaseStatus.WRONG_DEVICE, difference
     return None
 

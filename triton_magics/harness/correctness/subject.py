@@ -20,7 +20,14 @@ from triton_magics.harness.correctness.call_record import (
     Meanwhile,
     VersionCalls,
 )
-from triton_magics.harness.correctness.case_inputs import CaseInputs, place_inputs
+from triton_magics.harness.correctness.case_inputs import (
+    CaseInputs,
+    has_few_elements,
+    make_pristine,
+    place_inputs,
+    place_staged,
+    to_device,
+)
 from triton_magics.harness.correctness.guard_bands import allocate_bytes
 from triton_magics.harness.correctness.guarded_call import LocalCalls
 from triton_magics.harness.correctness.inputs_ahead import InputsAhead
@@ -32,6 +39,7 @@ from triton_magics.languages.kernel_runtime import KernelRuntime, Symptom
 from triton_magics.model import Case, Cause
 
 EXTRA_ROOM = 4  # outputs of a check's own call, over its arguments
+MAX_CPU_FLOPS = 2**22  # of a case that is judged on the CPU
 
 
 OWN_WORK_S = 600.0  # for the allowed errors of one case
@@ -58,6 +66,7 @@ class Subject:
         explained: the cases for which a change of the reference was searched.
         known_changes: those that gave the outputs of earlier cases, by key.
         ahead: compiles the plan's cases in other processes; none without such processes.
+        needs_gpu: why the op's reference can't be evaluated on the CPU; none: it can, so far.
         own_work: reports work of this process, in words that follow "while", and the time that it
             may take, seconds; its time is not the version's.
     """
@@ -76,6 +85,7 @@ class Subject:
     explained: list[Case] = field(default_factory=list, compare=False)
     known_changes: dict[str, Any] = field(default_factory=dict, compare=False)
     ahead: list[AheadCompilation] = field(default_factory=list, compare=False)
+    needs_gpu: list[str] = field(default_factory=list, compare=False)
     own_work: Callable[[str, float], AbstractContextManager[None]] = field(
         default=_keep_silent, compare=False
     )
@@ -91,7 +101,20 @@ class Subject:
     @cached_property
     def inputs_ahead(self) -> InputsAhead:
         """Return the inputs of the next case, if they have been made."""
-        return InputsAhead(self.op, self.device)
+        return InputsAhead(self._draw)
+
+    def _draw(self, case: Case) -> tuple[Any, ...]:
+        """Return a case's inputs where its output is judged first: on the CPU if it is small.
+
+        There each operation takes a microsecond. A GPU takes ten, and more if workers share it.
+        """
+        op = self.op
+        is_plain = op.check is None and not op.mutates and not op.tolerance
+        if self.is_interpreted or self.needs_gpu or not is_plain or not has_few_elements(op, case):
+            return make_pristine(op, case, self.device)
+        pristine = make_pristine(op, case, CPU)
+        is_cheap = op.flops is None or op.flops(*pristine) <= MAX_CPU_FLOPS
+        return pristine if is_cheap else to_device(pristine, self.device)
 
     @property
     def is_interpreted(self) -> bool:
@@ -138,9 +161,17 @@ class Subject:
         """Return uninitialized bytes, which the version's process can read if it has one."""
         return (self.memory.allocate if self.memory else allocate_bytes)(n_bytes, device)
 
+    def make_first_inputs(self, case: Case) -> CaseInputs:
+        """Return the inputs of a case that runs now, with a pristine copy where it is judged."""
+        pristine = self.inputs_ahead.take(case)
+        if self.is_interpreted or any(x.device == self.device for x in _tensors(pristine)):
+            return place_inputs(self.op, case, pristine, self._allocate)
+        return place_staged(self.op, case, pristine, self.device, self._allocate)
+
     def make_inputs(self, case: Case) -> CaseInputs:
         """Return the inputs of a case, in memory that the version's process can read."""
-        return place_inputs(self.op, case, self.inputs_ahead.take(case), self._allocate)
+        pristine = make_pristine(self.op, case, self.device)
+        return place_inputs(self.op, case, pristine, self._allocate)
 
     def make_inputs_apart(self, case: Case) -> CaseInputs:
         """Return the inputs of a case with the same strides, each in memory of its own."""
@@ -199,3 +230,7 @@ class Subject:
     def call_again(self, *arguments: Any) -> Any:
         """Call the version without guards on any arguments; return its value."""
         return self.call(arguments, arguments * EXTRA_ROOM).value
+
+
+def _tensors(values: Sequence[Any]) -> list[torch.Tensor]:
+    return [x for x in values if isinstance(x, torch.Tensor)]

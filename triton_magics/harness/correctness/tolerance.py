@@ -25,6 +25,7 @@ def calibrate(
     *,
     by_row: bool,
     diagnose: bool,
+    torch_errors: bool = True,
 ) -> tuple[tuple[torch.Tensor, ...], Tolerance]:
     """Return the allowed errors of a case's outputs, and how they came about.
 
@@ -35,6 +36,7 @@ def calibrate(
         stated: the dtype's relative tolerance.
         by_row: the scale of an element is that of its row; else that of the whole output.
         diagnose: name the origin of the tolerance.
+        torch_errors: torch's own errors are allowed, too.
     """
     allowed, shares = [], {"spec": 0.0, "torch's own error": 0.0, "conditioning": 0.0}
     size = 0.0  # the RMS of the output with the largest one
@@ -44,7 +46,8 @@ def calibrate(
             continue
         scale = rms(value, by_row=by_row)
         from_spec = value.abs().add_(scale).mul_(stated)
-        errors = [TORCH_ERROR_FACTOR * _torch_error(torch_outputs[i], value)]
+        factor = TORCH_ERROR_FACTOR if torch_errors else 0.0
+        errors = [factor * _torch_error(torch_outputs[i], value)]
         if steps is not None:
             errors.append(CONDITIONING_FACTOR * (_max_error(steps[i]) if by_row else steps[i]))
         if diagnose and value.numel():
