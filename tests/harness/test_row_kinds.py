@@ -54,8 +54,8 @@ def test_a_plan_for_a_gpu_compiles_few_kernels(op: str, most: int) -> None:
     """Eight of them are the similar lengths of the walk, three the many rows, one
     the largest size, one four dimensions, two wide batches, one a length of one, four the long
     rows, four inexact reciprocals, a strided row, rows that grow, twice the largest size less one,
-    many long rows, nine flat ones, six composed rows: most kernels depend on their columns alone, which others
-    have."""
+    many long rows, nine flat ones, six composed rows: most kernels depend on their columns alone,
+    which others have."""
     assert all(n_specialisations(plan_of(op, seed=seed, device=GPU)) <= most for seed in range(4))
 
 
