@@ -8,18 +8,20 @@ from typing import Any
 import pytest
 import torch
 
-from tests.harness.kit import KERNELS, run_cases
+from tests.harness.kit import KERNELS, job_for, run_cases
 from triton_magics import operators
 from triton_magics.harness.correctness import comparison, one_case, oracle
+from triton_magics.harness.correctness import subject as subject_module
 from triton_magics.harness.correctness.case_inputs import (
     CaseInputs,
+    count_placed,
     has_few_elements,
     make_pristine,
     place_inputs,
     place_staged,
 )
 from triton_magics.harness.correctness.guard_bands import allocate_bytes
-from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.correctness.subject import MAX_STAGED_ELEMENTS, Subject
 from triton_magics.harness.load import UserFault
 from triton_magics.harness.process.device import CPU
 from triton_magics.model import Case, CaseResult, CaseStatus
@@ -77,6 +79,7 @@ def test_parts_of_one_tensor_stay_parts_of_one() -> None:
     staged = place_staged(op, case, make_pristine(op, case, CPU), CPU, allocate_bytes)
     q, k, v, *_ = staged.arguments
     assert len({x.untyped_storage().data_ptr() for x in (q, k, v)}) == 1
+    assert q._base is k._base is v._base is not None
     assert torch.equal(k, staged.pristine[1])
 
 
@@ -168,3 +171,67 @@ def test_an_op_whose_inputs_need_data_is_not_judged_on_the_cpu() -> None:
 
     op = replace(operators.load("softmax"), make_inputs=make_inputs)
     assert not has_few_elements(op, CASE)
+
+
+def test_an_op_that_chooses_a_device_is_not_judged_on_the_cpu() -> None:
+    """A list of lengths stays on the host; moved to the GPU, it has no `numpy()` any more."""
+
+    def make_inputs(shape: Any, dtype: Any, device: torch.device, generator: Any) -> Any:
+        return torch.empty(shape, dtype=dtype, device=device), torch.tensor([3, 4], device="cpu")
+
+    op = replace(operators.load("softmax"), make_inputs=make_inputs)
+    assert operators.largest_input(op, (7, 13)) == 91
+    assert not has_few_elements(op, CASE)
+
+
+def test_rows_far_apart_are_not_staged() -> None:
+    op = operators.load("softmax")
+    far = CASE.evolve(shape=(3, 13), layouts=(("x", "2^30 elements apart"),))
+    pristine = make_pristine(op, far, CPU)
+    assert has_few_elements(op, far)
+    assert count_placed(op, far, pristine) > 2**31 > MAX_STAGED_ELEMENTS
+    assert count_placed(op, CASE, make_pristine(op, CASE, CPU)) == 91
+
+
+def test_inputs_that_only_a_gpu_makes_are_made_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu, drawn = torch.device("cuda"), object()
+
+    def make(op: operators.Op, case: Case, device: torch.device) -> tuple[object, ...]:
+        if device == CPU:
+            raise UserFault("no such packing on a CPU")
+        return (drawn,)
+
+    monkeypatch.setattr(subject_module, "make_pristine", make)
+    job = job_for(KERNELS / "softmax_right.py")
+    subject = Subject(operators.load("softmax"), None, job, gpu, "")
+    assert subject._draw(CASE) == (drawn,)
+    assert subject.needs_gpu == ["no such packing on a CPU"]
+
+
+def test_an_oracle_that_fails_on_the_cpu_is_one_of_the_gpu(
+    judged: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = oracle.begin_expected
+
+    def fail_on_cpu(*arguments: Any, torch_errors: bool = True, **more: Any) -> Any:
+        if not torch_errors:
+            raise UserFault("no float64 on a CPU")
+        return begin(*arguments, **more)
+
+    monkeypatch.setattr(comparison, "begin_expected", fail_on_cpu)
+    monkeypatch.setattr(oracle, "begin_expected", fail_on_cpu)
+    (result,) = run_cases(KERNELS / "softmax_right.py", CASE)
+    assert result.status is CaseStatus.PASSED
+    assert judged == [True, False]
+
+
+def test_no_error_of_integers_is_allowed_on_the_cpu() -> None:
+    op = replace(operators.load("softmax"), reference=lambda x: x.argmax(-1))
+    inputs = make_pristine(op, CASE, CPU)
+    wrong = tuple(x + 2 for x in oracle.compute_torch_outputs(op, inputs).outputs)
+    strict, loose = (
+        oracle.begin_expected(op, inputs, CASE, torch_outputs=wrong, torch_errors=allows).first
+        for allows in (False, True)
+    )
+    assert float(strict.allowed[0].max()) == 0.0
+    assert float(loose.allowed[0].min()) == 2.0

@@ -61,7 +61,8 @@ def begin_long_ones_early(forms: Sequence[Form], brief: Collection[Form] = ()) -
     """
     long = [f for f in forms if f not in brief and math.prod(f[0][-1:]) > LONG_COLUMNS]
     long.sort(key=lambda form: -form[0][-1])
-    others = [form for form in forms if form not in set(long)]
+    chosen = {*long}
+    others = [form for form in forms if form not in chosen]
     pairs = itertools.zip_longest(others, long)
     return [form for pair in pairs for form in pair if form is not None]
 

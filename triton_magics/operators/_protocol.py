@@ -215,13 +215,14 @@ def largest_input(op: Op, shape: Shape) -> int:
 
     Where `make_inputs` needs real data, it is the product of the shape.
     """
-    largest = largest_known_input(op, shape)
+    largest, _ = _largest_input(op.make_inputs, shape, op.dtypes[0])
     return math.prod(shape) if largest is None else largest
 
 
 def largest_known_input(op: Op, shape: Shape) -> int | None:
-    """Return the same, and None where `make_inputs` needs real data."""
-    return _largest_input(op.make_inputs, shape, op.dtypes[0])
+    """Return the same, and None where `make_inputs` needs real data, or chooses a device itself."""
+    largest, follows_device = _largest_input(op.make_inputs, shape, op.dtypes[0])
+    return largest if follows_device else None
 
 
 def inputs_without_memory(op: Op, shape: Shape, dtype: str) -> tuple[Any, ...]:
@@ -243,12 +244,14 @@ def _inputs_without_memory(
 @functools.lru_cache(maxsize=256)
 def _largest_input(
     make_inputs: Callable[..., tuple[Any, ...]], shape: Shape, dtype: str
-) -> int | None:
+) -> tuple[int | None, bool]:
+    """Return the most elements of an input, and whether all are on the device asked for."""
     try:
         inputs = _inputs_without_memory(make_inputs, shape, dtype)
     except Exception:  # noqa: BLE001 (the op's own code, which may refuse meta tensors)
-        return None
-    return max((x.numel() for x in inputs if isinstance(x, torch.Tensor)), default=0)
+        return None, False
+    tensors = [x for x in inputs if isinstance(x, torch.Tensor)]
+    return max((x.numel() for x in tensors), default=0), all(x.is_meta for x in tensors)
 
 
 def skips(op: Op, values: str, dtype: str) -> bool:

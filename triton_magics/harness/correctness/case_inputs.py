@@ -26,7 +26,7 @@ from triton_magics.harness.correctness.guard_bands import (
     GuardedMemory,
     allocate_bytes,
     allocate_guarded,
-    view_like,
+    lie_alike,
 )
 from triton_magics.harness.correctness.special_values import special_of
 from triton_magics.harness.load import UserFault
@@ -223,6 +223,17 @@ def make_inputs(
     return place_inputs(op, case, make_pristine(op, case, device), allocate)
 
 
+def count_placed(op: operators.Op, case: Case, pristine: tuple[Any, ...]) -> int:
+    """Return the elements of memory, gaps included, that the inputs take in their layouts."""
+    count = 0
+    for i, (name, x) in enumerate(zip(op.input_names(len(pristine)), pristine, strict=True)):
+        if isinstance(x, torch.Tensor) and x.numel():
+            shape = tuple(x.shape)
+            at = layouts.place(shape, layout_of_input(op, case, i, name))
+            count += layouts.span(shape, at.stride) if at else x.numel()
+    return count
+
+
 def place_staged(
     op: operators.Op,
     case: Case,
@@ -245,7 +256,7 @@ class _DeviceCopies:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._buffers: dict[int, torch.Tensor] = {}
-        self._copied: dict[int, torch.Tensor] = {}
+        self._copied: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # with what it is of
 
     def copy_guarded(self, guarded: GuardedMemory, allocate: Allocate) -> GuardedMemory:
         """Return the memory with its bands on the device."""
@@ -257,13 +268,21 @@ class _DeviceCopies:
         return replace(guarded, buffer=buffer, with_gaps=own_gaps)
 
     def copy(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the tensor on the device: in its guarded memory if it has some."""
+        """Return the tensor on the device: in its guarded memory if it has some.
+
+        One tensor is one there, and a view of it is a view of that.
+        """
+        if id(x) not in self._copied:
+            self._copied[id(x)] = x, self._copy(x)
+        return self._copied[id(x)][1]
+
+    def _copy(self, x: torch.Tensor) -> torch.Tensor:
         buffer = self._buffers.get(x.untyped_storage().data_ptr())
         if buffer is None:
-            return x.to(self._device)
-        if id(x) not in self._copied:
-            self._copied[id(x)] = view_like(x, buffer)
-        return self._copied[id(x)]
+            return x.to(self._device, copy=True)
+        if x._base is not None:
+            return self.copy(x._base).as_strided(x.shape, x.stride(), x.storage_offset())
+        return lie_alike(x, buffer)
 
 
 def place_inputs(

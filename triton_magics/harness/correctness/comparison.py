@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -24,6 +24,7 @@ from triton_magics.harness.correctness.oracle import (
 from triton_magics.harness.correctness.row_chunks import Chunk, split_outputs
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.correctness.tolerance import STATED_RTOL, widen_float8
+from triton_magics.harness.load import UserFault
 from triton_magics.harness.process.device import CPU
 from triton_magics.model import Case, CaseResult, CaseStatus, Tolerance
 
@@ -183,11 +184,21 @@ def judge_first(oracle: CaseOracle, call: CallRecord) -> tuple[CaseOracle, CaseR
         the oracle that has judged them, and the result.
     """
     if oracle.is_on_cpu:
-        result = compare_outputs(oracle, on_cpu(call))
-        if result.status is CaseStatus.PASSED:
-            return oracle, result
+        with noted_if_gpu_is_needed(oracle.subject):
+            result = compare_outputs(oracle, on_cpu(call))
+            if result.status is CaseStatus.PASSED:
+                return oracle, result
         oracle = oracle.on_device()
     return oracle, compare_outputs(oracle, call)
+
+
+@contextmanager
+def noted_if_gpu_is_needed(subject: Subject) -> Iterator[None]:
+    """End where the reference fails on the CPU, and note it: no later case is judged there."""
+    try:
+        yield
+    except UserFault as fault:
+        subject.needs_gpu.append(str(fault))
 
 
 def on_cpu(call: CallRecord) -> CallRecord:

@@ -111,9 +111,9 @@ class GuardedMemory:
         return f"{self.label}: {counts} were overwritten"
 
 
-def copy_to_compare(x: torch.Tensor) -> torch.Tensor:
-    """Return a copy of a tensor, a small one of a GPU on the CPU."""
-    return x.cpu() if _is_small_on_gpu(x) else x.clone()
+def to_compare(x: torch.Tensor) -> torch.Tensor:
+    """Return a tensor where it is compared: a small one of a GPU on the CPU."""
+    return x.cpu() if _is_small_on_gpu(x) else x
 
 
 def _is_small_on_gpu(x: torch.Tensor) -> bool:
@@ -151,17 +151,11 @@ def _view_as_its_user(
     return whole.permute(*(order.index(dim) for dim in range(len(size)))) if is_turned else whole
 
 
-def view_like(x: torch.Tensor, buffer: torch.Tensor) -> torch.Tensor:
-    """Return what a tensor is in its memory, in a buffer of the same size on another device.
-
-    A view of a tensor is a view of that tensor there.
-    """
-    size, stride, offset = tuple(x.shape), x.stride(), x.storage_offset()
-    if x._base is not None:
-        return view_like(x._base, buffer).as_strided(size, stride, offset)
-    whole = torch.empty(0, dtype=x.dtype, device=buffer.device)
-    whole.set_(buffer.untyped_storage(), offset, size, stride)
-    return whole
+def lie_alike(x: torch.Tensor, buffer: torch.Tensor) -> torch.Tensor:
+    """Return a tensor that lies in a buffer as another one, no view, does in its memory."""
+    alike = torch.empty(0, dtype=x.dtype, device=buffer.device)
+    alike.set_(buffer.untyped_storage(), x.storage_offset(), x.shape, x.stride())
+    return alike
 
 
 def allocate_guarded(

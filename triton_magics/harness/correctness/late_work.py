@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from triton_magics.harness.correctness.case_inputs import is_bitwise_equal
-from triton_magics.harness.correctness.guard_bands import copy_to_compare
+from triton_magics.harness.correctness.guard_bands import to_compare
 from triton_magics.harness.correctness.masked_memory import is_progress_monitor
 from triton_magics.harness.process.device import GPU
 
@@ -56,9 +56,7 @@ def find_late_work(outputs: tuple[Any, ...], before: ProcessState) -> str | None
 def _changed_late(outputs: tuple[Any, ...]) -> bool:
     """Return whether an output changes after its stream is done, until all streams are."""
     tensors = [t for t in outputs if type(t) is torch.Tensor]
-    snapshots = [copy_to_compare(t) for t in tensors]
+    snapshots = [t.clone() for t in tensors]
     torch.cuda.synchronize()
-    return not all(
-        is_bitwise_equal(copy_to_compare(t) if s.device != t.device else t, s)
-        for t, s in zip(tensors, snapshots, strict=True)
-    )
+    pairs = zip(tensors, snapshots, strict=True)
+    return not all(is_bitwise_equal(to_compare(t), to_compare(s)) for t, s in pairs)

@@ -7,6 +7,7 @@ the oracle as it was when its call returned, and with itself after the last call
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,12 @@ from triton_magics.harness.correctness.call_record import (
 )
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal, to_device
 from triton_magics.harness.correctness.cause_experiments import explain_contents
-from triton_magics.harness.correctness.comparison import CaseOracle, compare_outputs, on_cpu
+from triton_magics.harness.correctness.comparison import (
+    CaseOracle,
+    compare_outputs,
+    noted_if_gpu_is_needed,
+    on_cpu,
+)
 from triton_magics.harness.correctness.computed_by import (
     check_launches,
     check_other_code,
@@ -90,7 +96,10 @@ def check_repeat_calls(
         failed = calls.check()
     else:
         there, calls, call = calls, calls.on_cpu(), on_cpu(call)
-        failed = None if calls.are_right() else there.beside_arguments().check()
+        are_right = False
+        with noted_if_gpu_is_needed(subject):
+            are_right = calls.are_right()
+        failed = None if are_right else there.beside_arguments().check()
     failed = failed or check_other_code(subject, case, inputs, call, first=first)
     failed = failed or check_launches(subject, case, inputs, call)
     if failed:
@@ -147,7 +156,9 @@ class CallsInARow:
         contents = (inputs.pristine, *near, *constant.values())
         series = CallSeries(
             arguments=inputs.arguments,
-            contents=contents,
+            contents=contents
+            if inputs.staged is None
+            else _all_to_device(contents, subject.device),
             turns=plan_turns(n, len(contents), len(constant), case.seed),
             at_return=tuple(subject.allocate_many(n, t) for t in call.outputs),
             at_end=tuple(subject.allocate_many(n, t) for t in call.outputs),
@@ -163,7 +174,7 @@ class CallsInARow:
         return cls(subject, case, inputs, call, torch_outputs, series, record, ahead, names)
 
     def on_cpu(self) -> CallsInARow:
-        """Return the series with copies of its outputs on the CPU, where its contents are."""
+        """Return the series with copies of its outputs on the CPU, where they are judged."""
         n = self.record.n_calls
         at_return, at_end = (
             tuple(memory[:n].cpu() for memory in memories)
@@ -173,14 +184,12 @@ class CallsInARow:
         return replace(self, series=series, call=on_cpu(self.call))
 
     def beside_arguments(self) -> CallsInARow:
-        """Return the series with its contents on the device of the arguments."""
+        """Return the series to be judged on the device of the arguments."""
         subject, inputs = self.subject, self.inputs.beside_arguments
-        contents = tuple(to_device(own, subject.device) for own in self.series.contents)
-        contents = (inputs.pristine, *contents[1:])
-        series = replace(self.series, contents=contents)
-        ahead = _ExpectedAhead(subject, self.case, contents[: len(self.ahead.contents)])
+        judged = self.series.contents[: len(self.ahead.contents)]
+        ahead = _ExpectedAhead(subject, self.case, judged)
         torch_outputs = oracle.compute_torch_outputs(subject.op, inputs.pristine)
-        return replace(self, inputs=inputs, series=series, ahead=ahead, torch_outputs=torch_outputs)
+        return replace(self, inputs=inputs, ahead=ahead, torch_outputs=torch_outputs)
 
     def are_right(self) -> bool:
         """Return whether `check` finds nothing, without an explanation of what it would find."""
@@ -404,6 +413,14 @@ class CallsInARow:
         mutates = self.subject.op.mutates
         failed = check_form(self.case, call, self.torch_outputs, mutates=mutates)
         return failed and self._with_state(failed, number)
+
+
+def _all_to_device(
+    contents: tuple[tuple[Any, ...], ...], device: torch.device
+) -> tuple[tuple[Any, ...], ...]:
+    """Return the contents with tensors on a device; one that several have is one there, too."""
+    moved = iter(to_device([x for own in contents for x in own], device))
+    return tuple(tuple(itertools.islice(moved, len(own))) for own in contents)
 
 
 @dataclass(frozen=True)

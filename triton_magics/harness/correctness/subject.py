@@ -22,6 +22,7 @@ from triton_magics.harness.correctness.call_record import (
 )
 from triton_magics.harness.correctness.case_inputs import (
     CaseInputs,
+    count_placed,
     has_few_elements,
     make_pristine,
     place_inputs,
@@ -32,14 +33,14 @@ from triton_magics.harness.correctness.guard_bands import allocate_bytes
 from triton_magics.harness.correctness.guarded_call import LocalCalls
 from triton_magics.harness.correctness.inputs_ahead import InputsAhead
 from triton_magics.harness.correctness.torch_operations import Site
-from triton_magics.harness.load import LoadedVersion
+from triton_magics.harness.load import LoadedVersion, UserFault
 from triton_magics.harness.process.device import CPU, kernel_runtime
 from triton_magics.harness.process.shared_memory import SharedMemory
 from triton_magics.languages.kernel_runtime import KernelRuntime, Symptom
 from triton_magics.model import Case, Cause
 
 EXTRA_ROOM = 4  # outputs of a check's own call, over its arguments
-MAX_CPU_FLOPS = 2**22  # of a case that is judged on the CPU
+MAX_CPU_FLOPS, MAX_STAGED_ELEMENTS = 2**22, 2**20  # of a case that is judged on the CPU
 
 
 OWN_WORK_S = 600.0  # for the allowed errors of one case
@@ -112,9 +113,14 @@ class Subject:
         is_plain = op.check is None and not op.mutates and not op.tolerance
         if self.is_interpreted or self.needs_gpu or not is_plain or not has_few_elements(op, case):
             return make_pristine(op, case, self.device)
-        pristine = make_pristine(op, case, CPU)
+        try:
+            pristine = make_pristine(op, case, CPU)
+        except UserFault as fault:
+            self.needs_gpu.append(str(fault))
+            return make_pristine(op, case, self.device)
         is_cheap = op.flops is None or op.flops(*pristine) <= MAX_CPU_FLOPS
-        return pristine if is_cheap else to_device(pristine, self.device)
+        is_compact = count_placed(op, case, pristine) <= MAX_STAGED_ELEMENTS
+        return pristine if is_cheap and is_compact else to_device(pristine, self.device)
 
     @property
     def is_interpreted(self) -> bool:
@@ -164,7 +170,8 @@ class Subject:
     def make_first_inputs(self, case: Case) -> CaseInputs:
         """Return the inputs of a case that runs now, with a pristine copy where it is judged."""
         pristine = self.inputs_ahead.take(case)
-        if self.is_interpreted or any(x.device == self.device for x in _tensors(pristine)):
+        devices = {x.device for x in pristine if isinstance(x, torch.Tensor)}
+        if self.is_interpreted or devices != {CPU}:
             return place_inputs(self.op, case, pristine, self._allocate)
         return place_staged(self.op, case, pristine, self.device, self._allocate)
 
@@ -230,7 +237,3 @@ class Subject:
     def call_again(self, *arguments: Any) -> Any:
         """Call the version without guards on any arguments; return its value."""
         return self.call(arguments, arguments * EXTRA_ROOM).value
-
-
-def _tensors(values: Sequence[Any]) -> list[torch.Tensor]:
-    return [x for x in values if isinstance(x, torch.Tensor)]

@@ -42,7 +42,8 @@ def calibrate(
     size = 0.0  # the RMS of the output with the largest one
     for i, value in enumerate(values):
         if not is_floating(value):
-            allowed.append(_rounding_difference(torch_outputs[i], value))
+            difference = _rounding_difference(torch_outputs[i], value)
+            allowed.append(difference if torch_errors else torch.zeros_like(difference))
             continue
         scale = rms(value, by_row=by_row)
         from_spec = value.abs().add_(scale).mul_(stated)
