@@ -452,3 +452,15 @@ def test_last_bits_may_depend_on_the_call_before() -> None:
 
 def test_a_deterministic_version_is_reported_so() -> None:
     assert run_cases(RIGHT, CASE)[0].deterministic is True
+
+
+@pytest.mark.parametrize(("value", "status"), [("()", "wrong_type"), ("[]", "wrong_type")])
+def test_a_later_call_that_returns_no_tensor_is_seen(
+    tmp_path: Path, value: str, status: str
+) -> None:
+    end = "    return out.view(x.shape)\n"
+    counted = f"    CALLS.append(1)\n    return {value} if len(CALLS) == 4 else out.view(x.shape)\n"
+    path = write_variant(RIGHT, tmp_path, end, counted)
+    path.write_text(path.read_text().replace("@triton.jit", "CALLS = []\n\n\n@triton.jit", 1))
+    (result,) = run_cases(path, CASE)
+    assert result.status == status

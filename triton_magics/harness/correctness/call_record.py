@@ -216,6 +216,11 @@ class SeriesRecord(Value):
     overwritten: str | None = None
     keeps: str | None = None
 
+    @property
+    def has_other_form(self) -> bool:
+        """Return whether the next call returned another form; that of `()` has no part."""
+        return bool(self.forms or self.container)
+
 
 def outputs_of(value: Any) -> tuple[Any, ...]:
     """Return a call's return value as a tuple."""

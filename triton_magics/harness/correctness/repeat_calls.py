@@ -195,7 +195,7 @@ class CallsInARow:
         """Return whether `check` finds nothing, without an explanation of what it would find."""
         record = self.record
         facts = (
-            record.failure, record.forms, record.late_work, record.shares_input,
+            record.failure, record.has_other_form, record.late_work, record.shares_input,
             record.reuses_memory, record.overwritten, record.keeps,
         )  # fmt: skip
         if any(facts):
@@ -403,7 +403,7 @@ class CallsInARow:
 
     def _check_form(self) -> CaseResult | None:
         """Check the type, count, shape and dtype of what the last call returned."""
-        if not self.record.forms:
+        if not self.record.has_other_form:
             return None
         value = rebuild_value(self.record.container, self.record.forms)
         return self._check_call(self.record.n_calls, replace(self.call, value=value))
