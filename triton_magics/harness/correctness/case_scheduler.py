@@ -109,7 +109,7 @@ class CaseScheduler:
         return sorted(cases, key=late.__contains__)
 
     def take_next(self, left: list[Case]) -> Case:
-        """Remove and return the first case, or a later one while a kernel of it is compiled.
+        """Remove and return the first case, or a compiled one while its kernel is being compiled.
 
         Those beside the design keep their order, and nothing comes between them.
         """

@@ -87,9 +87,7 @@ LONG_ROW_VALUES = (
 )  # fmt: skip
 SEVERAL_TILES = (129, 144)  # unaligned and aligned rows; a tile has up to 128
 IN_TILES = (ONE_TENSOR, TRANSPOSE)  # in one tile too
-
-
-SUMMED_ROWS = 9  # eight and one more
+FEW_ROWS, SUMMED_ROWS = 3, 9  # of long rows; a program may multiply the sums of eight rows
 
 
 class ValueCases(CasesBeside):
@@ -266,13 +264,13 @@ class ValueCases(CasesBeside):
         each += [(LONGER, LATE_PEAKS, wide), (LONG, BLOCK_OF_TINY, wide)]  # and back
         each += [(LONG, values, dtype) for values in LONG_ROW_VALUES]
         each += [(widest, values, dtype) for values in (LONE_ELEMENT, STEADY_RISE)]
-        shapes = [(*self._shapes["odd"][:-2], 3, columns) for columns, *_ in each]
-        if weighs_by_exp(self._op):
-            each.append((widest, "zeros", wide))
-            shapes.append((*self._shapes["odd"][:-2], SUMMED_ROWS, widest))
+        rows = [(FEW_ROWS, *one) for one in each]
+        rows += [(SUMMED_ROWS, widest, "zeros", wide)] if weighs_by_exp(self._op) else []
+        first = self._shapes["odd"][:-2]
         return [
             self.case("", 0, special=values, dtype=own, shape=shape, extent=f"{columns:,} columns")
-            for shape, (columns, values, own) in zip(shapes, each, strict=True)
+            for n_rows, columns, values, own in rows
+            for shape in [(*first, n_rows, columns)]
             if values in self._values
             and self._has_values(values, own)
             and is_defined(self._op, shape)
