@@ -175,7 +175,7 @@ def write(tensor: torch.Tensor, values: torch.Tensor) -> None:
         return
     size, stride = tuple(once.shape), once.stride()
     memory = once.data.as_strided((span(size, stride),), (1,), once.storage_offset())
-    memory[_places(size, stride, once.device)] = own.flatten().to(memory.device)
+    memory[_places(size, stride, once.device)] = own.flatten()
 
 
 def without_repeats(tensor: torch.Tensor) -> torch.Tensor:

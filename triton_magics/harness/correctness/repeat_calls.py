@@ -7,10 +7,7 @@ the oracle as it was when its call returned, and with itself after the last call
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +20,7 @@ from triton_magics.harness.correctness.call_record import (
     SeriesRecord,
     VersionRaised,
 )
-from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal, to_device
+from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
 from triton_magics.harness.correctness.cause_experiments import explain_contents
 from triton_magics.harness.correctness.comparison import (
     CaseOracle,
@@ -50,6 +47,12 @@ from triton_magics.harness.correctness.output_checks import (
     failed_case,
 )
 from triton_magics.harness.correctness.output_forms import rebuild_value
+from triton_magics.harness.correctness.series_oracle import (
+    ExpectedAhead,
+    all_to_device,
+    equal_rows,
+    right_rows,
+)
 from triton_magics.harness.correctness.series_plan import (
     FEW_CALLS,
     MANY_CONTENTS,
@@ -132,7 +135,7 @@ class CallsInARow:
     torch_outputs: oracle.TorchOutputs
     series: CallSeries
     record: SeriesRecord
-    ahead: _ExpectedAhead
+    ahead: ExpectedAhead
     constant: tuple[str, ...] = ()
 
     @classmethod
@@ -156,9 +159,7 @@ class CallsInARow:
         contents = (inputs.pristine, *near, *constant.values())
         series = CallSeries(
             arguments=inputs.arguments,
-            contents=contents
-            if inputs.staged is None
-            else _all_to_device(contents, subject.device),
+            contents=contents if inputs.staged is None else all_to_device(contents, subject.device),
             turns=plan_turns(n, len(contents), len(constant), case.seed),
             at_return=tuple(subject.allocate_many(n, t) for t in call.outputs),
             at_end=tuple(subject.allocate_many(n, t) for t in call.outputs),
@@ -168,7 +169,7 @@ class CallsInARow:
             limit_s=SERIES_S if subject.is_interpreted else None,
         )
         judged = len(contents) - (ALL_NAN in constant)  # which are the last ones
-        ahead = _ExpectedAhead(subject, case, contents[:judged], torch_errors=inputs.staged is None)
+        ahead = ExpectedAhead(subject, case, contents[:judged], torch_errors=inputs.staged is None)
         record = subject.calls.call_series(series, ahead.prepare)
         names = tuple(constant)
         return cls(subject, case, inputs, call, torch_outputs, series, record, ahead, names)
@@ -187,7 +188,7 @@ class CallsInARow:
         """Return the series to be judged on the device of the arguments."""
         subject, inputs = self.subject, self.inputs.beside_arguments
         judged = self.series.contents[: len(self.ahead.contents)]
-        ahead = _ExpectedAhead(subject, self.case, judged)
+        ahead = ExpectedAhead(subject, self.case, judged)
         torch_outputs = oracle.compute_torch_outputs(subject.op, inputs.pristine)
         return replace(self, inputs=inputs, ahead=ahead, torch_outputs=torch_outputs)
 
@@ -251,7 +252,7 @@ class CallsInARow:
         right = torch.zeros(len(numbers), dtype=torch.bool)
         for expected in self.ahead.iter_expected(content):
             triples = zip(stacked, expected.values, expected.allowed, strict=True)
-            right = torch.stack([_right_rows(*each) for each in triples]).all(0).cpu()
+            right = torch.stack([right_rows(*each) for each in triples]).all(0).cpu()
             if bool(right.all()):
                 break
         return [n for n, is_right in zip(numbers, right.tolist(), strict=True) if not is_right]
@@ -261,7 +262,7 @@ class CallsInARow:
         """Return whether the calls on the first contents gave the bits of the earlier one."""
         numbers = self._numbers(0)
         pairs = zip(self.series.at_return, self.call.outputs, strict=True)
-        return all(bool(_equal_rows(memory[numbers], first[None]).all()) for memory, first in pairs)
+        return all(bool(equal_rows(memory[numbers], first[None]).all()) for memory, first in pairs)
 
     def _distinct(self, numbers: list[int]) -> list[int]:
         """Return a few calls with different outputs, the last ones first."""
@@ -384,7 +385,7 @@ class CallsInARow:
     def _changes_earlier_outputs(self) -> bool:
         n = self.record.n_calls
         pairs = zip(self.series.at_return, self.series.at_end, strict=True)
-        return not all(bool(_equal_rows(x[:n], y[:n]).all()) for x, y in pairs)
+        return not all(bool(equal_rows(x[:n], y[:n]).all()) for x, y in pairs)
 
     def _check_late_work(self) -> CaseResult | None:
         """Check that no call left work behind."""
@@ -413,65 +414,3 @@ class CallsInARow:
         mutates = self.subject.op.mutates
         failed = check_form(self.case, call, self.torch_outputs, mutates=mutates)
         return failed and self._with_state(failed, number)
-
-
-def _all_to_device(
-    contents: tuple[tuple[Any, ...], ...], device: torch.device
-) -> tuple[tuple[Any, ...], ...]:
-    """Return the contents with tensors on a device; one that several have is one there, too."""
-    moved = iter(to_device([x for own in contents for x in own], device))
-    return tuple(tuple(itertools.islice(moved, len(own))) for own in contents)
-
-
-@dataclass(frozen=True)
-class _ExpectedAhead:
-    """The oracle of each contents of a series, computed while the version's process calls.
-
-    Attributes:
-        torch_errors: torch's own errors are allowed: they are made where the version runs.
-    """
-
-    subject: Subject
-    case: Case
-    contents: tuple[tuple[Any, ...], ...]
-    torch_errors: bool = True
-    ready: dict[int, oracle.StagedOracle] = field(default_factory=dict)
-
-    def prepare(self) -> None:
-        """Compute it for all but the first; a failure is raised where it is needed."""
-        if self.subject.op.check is None:
-            with suppress(Exception):
-                for content in range(1, len(self.contents)):
-                    self.ready[content] = self._begin(content)
-
-    def iter_expected(self, content: int) -> Iterator[oracle.ExpectedOutputs]:
-        """Yield the oracle with a wider and wider tolerance."""
-        expected = self.ready.pop(content, None) or self._begin(content)
-        return expected.stages(lambda: self.subject.conditioning(self.case))
-
-    def _begin(self, content: int) -> oracle.StagedOracle:
-        job = self.subject.job
-        return oracle.begin_expected(
-            self.subject.op, self.contents[content], self.case, job.rtol, job.atol,
-            torch_errors=self.torch_errors,
-        )  # fmt: skip
-
-
-def _equal_rows(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Return for each call whether its output has these bits; `b` may be one output for all."""
-    if a.dtype.is_floating_point:
-        word = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[a.element_size()]
-        a, b = a.contiguous().view(word), b.contiguous().view(word)
-    return (a == b).flatten(1).all(1) if a.dim() > 1 else a == b
-
-
-def _right_rows(got: torch.Tensor, value: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
-    """Return for each call whether its output, finite or not, is within the allowed error."""
-    got = got.reshape(len(got), *value.shape)
-    if not got.dtype.is_floating_point:
-        return _equal_rows(got, value[None])
-    have, want = got.double(), value[None]
-    error = (have - want).abs()
-    same = (have == want) | (have.isnan() & want.isnan())
-    right = same | (error <= allowed.expand_as(value)[None])
-    return right.flatten(1).all(1) if right.dim() > 1 else right
