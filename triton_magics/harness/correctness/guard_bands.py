@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -63,12 +64,12 @@ class GuardedMemory:
     itemsize: int = 1
     with_gaps: torch.Tensor | None = None
 
-    @property
+    @cached_property
     def start(self) -> int:
         """Return the address of the tensor's first byte."""
         return self.buffer.data_ptr() + self.band
 
-    @property
+    @cached_property
     def end(self) -> int:
         """Return the address behind the last byte of the second band."""
         return self.buffer.data_ptr() + self.buffer.numel()

@@ -18,6 +18,8 @@ from triton import language as tl
 from triton.language import random
 from triton.runtime import interpreter
 
+from triton_magics.languages.triton.child.interpreted_types import remember_types
+
 _LIBRARY = ("triton.language.standard", "triton.language.random")
 _ROUND_A, _ROUND_B = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _KEY_A, _KEY_B = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
@@ -28,6 +30,7 @@ def apply_patches() -> None:
     """Patch the interpreter; a second call does nothing."""
     _patch_once()
     _remember_dtypes()
+    remember_types()
     _no_overflow_checks()
     _philox_at_once()
     _round_to_float8()
