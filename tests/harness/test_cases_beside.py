@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -164,13 +166,19 @@ def cases_with(path: Path, words: str) -> list[Case]:
     return [case for case in plan.cases if words in case.label]
 
 
+def first_failed(path: Path, cases: Sequence[Case]) -> Case | None:
+    """Return a case in which a kernel fails; the small ones are run first."""
+    by_size = sorted(cases, key=lambda case: math.prod(case.shape))
+    return next((case for case in by_size if run_cases(path, case)[0].status.failed), None)
+
+
 @pytest.mark.parametrize(("kernel", "words"), WRONG)
 def test_a_case_beside_the_design_shows_the_fault(kernel: str, words: str) -> None:
     wrong = UNSEEN / f"{kernel}.py"
-    cases = cases_with(wrong, words)
-    assert any(result.status.failed for result in run_cases(wrong, *cases))
+    shown = first_failed(wrong, cases_with(wrong, words))
+    assert shown, "passed in all of them"
     right = KERNELS / RIGHT[field_of(wrong, "op")]
-    assert {r.status for r in run_cases(right, *cases)} == {CaseStatus.PASSED}
+    assert run_cases(right, shown)[0].status is CaseStatus.PASSED
 
 
 @pytest.mark.parametrize(
