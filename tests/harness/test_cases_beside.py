@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -26,6 +27,13 @@ pytestmark = pytest.mark.in_turn
 
 UNSEEN = Path(__file__).parent.parent / "faults" / "unseen_kernels"
 INTERPRETER = DeviceFacts(is_interpreted=True, refused={"bfloat16": "it computes it wrongly"})
+
+
+def _slow(kernel: str, words: str) -> Any:
+    """Return a kernel whose cases take the interpreter over ten seconds."""
+    return pytest.param(kernel, words, marks=pytest.mark.slow)
+
+
 WRONG = (
     ("set_a/pitch", "padded matrices"),
     ("thirtyfirst_after/gelu_view_rows", "2x3x1032 float16, x padded matrices"),
@@ -35,11 +43,7 @@ WRONG = (
     ("set_a/gate", "expanded rows"),
     ("set_a/sparse", "nonfinite beside zeros"),
     ("fifth/vector_mul_skips_zero_blocks", "nonfinite beside zeros"),
-    pytest.param(
-        "fifth/softmax_maximum_stays_with_the_program",
-        "rows of every kind",
-        marks=pytest.mark.slow,
-    ),
+    _slow("fifth/softmax_maximum_stays_with_the_program", "rows of every kind"),
     ("set_a/twin", "one tensor and its transpose"),
     ("twentythird/vector_add_same_tensor", "one tensor for several inputs, nonfinite"),
     ("twentythird/softmax_lazy_rescale", "rows that rise steadily"),
@@ -52,16 +56,12 @@ WRONG = (
     ("twentythird_wider/softmax_masked_end_by_bisection", "parts between -inf"),
     ("twentythird_wider/vector_add_interleaved_either_order", "in turn, the last input first"),
     ("twentythird_wider/sum_columns_in_16_bits", "step 9"),
-    ("twentyfourth/layer_norm_parts_of_one_weight", "7x16385"),
-    pytest.param(
-        "twentyfourth/mha_maximum_of_last_tile", "heads of two scales", marks=pytest.mark.slow
-    ),
-    pytest.param(
-        "twentyfourth_after/mha_cleared_by_rescale", "NaN in some parts", marks=pytest.mark.slow
-    ),
+    _slow("twentyfourth/layer_norm_parts_of_one_weight", "7x16385"),
+    _slow("twentyfourth/mha_maximum_of_last_tile", "heads of two scales"),
+    _slow("twentyfourth_after/mha_cleared_by_rescale", "NaN in some parts"),
     ("twentyfourth_after/sum_stops_at_infinity", "composed rows, nonfinite"),
     ("eighth/softmax_maximum_by_integer_atomics", "composed rows"),
-    ("eighth/sum_stops_at_the_padding", "composed rows"),
+    _slow("eighth/sum_stops_at_the_padding", "composed rows"),
     ("fifth/cross_entropy_probability_has_a_floor", "composed rows"),
     ("twentythird_after/rope_row_stride_of_one_position", "loose lengths of one"),
     ("sixteenth/swiglu_packed_halves", "the last input first"),
@@ -78,65 +78,41 @@ WRONG = (
     ("twentyeighth/matmul_gram_by_pointer", "in other steps"),
     ("twentyeighth_after/matmul_gram_by_storage", "144x144x144"),
     ("twentyseventh/swiglu_packed_halves", "the last input first"),
-    ("twentyeighth/attention_skips_light_tiles", "float16, attention sink"),
+    _slow("twentyeighth/attention_skips_light_tiles", "float16, attention sink"),
     ("twentyeighth_after/gqa_values_are_keys", "head, repeated"),
-    ("thirtieth/matmul_strassen", "256x256x256 float32, rows of many scales"),
-    ("thirtieth/cross_entropy_fixed_point", "float32, rows of many scales"),
-    ("thirtieth/gqa_parts_in_half", "weighted sums past 65504"),
+    _slow("thirtieth/matmul_strassen", "256x256x256 float32, rows of many scales"),
+    _slow("thirtieth/cross_entropy_fixed_point", "float32, rows of many scales"),
+    _slow("thirtieth/gqa_parts_in_half", "weighted sums past 65504"),
     ("twentyninth/sum_leading_dimensions", "permuted 0-1-3-2 gaps 0-3-0-0"),
-    pytest.param(
-        "twentyseventh/gqa_group_division", "1x15x1x385x16 float32", marks=pytest.mark.slow
-    ),
+    _slow("twentyseventh/gqa_group_division", "1x15x1x385x16 float32"),
     ("twentieth/rms_norm_default_eps", "tiny, eps=0.0"),
     ("twentieth/cross_entropy_fixed_point", "nonfinite"),
-    pytest.param(
-        "twentieth/linear_cross_entropy_skips_tiles",
-        "half of the products",
-        marks=pytest.mark.slow,
-    ),
+    _slow("twentieth/linear_cross_entropy_skips_tiles", "half of the products"),
     ("twentyfirst/softmax_first_block_masked", "3x8209"),
-    pytest.param("twentyfirst/cross_entropy_low_block_skipped", "3x70001", marks=pytest.mark.slow),
+    _slow("twentyfirst/cross_entropy_low_block_skipped", "3x70001"),
     ("twentyfirst_after/rms_norm_empty_first_block", "3x8209"),
     ("twentyfirst_after/mha_packed_head_slice", "parts of some heads"),
     ("twentyfirst/rope_four_heads_across_batches", "3x5x7x13"),
     ("twentyfirst/swiglu_halves_of_sliced_projection", "parts of a slice of one tensor"),
-    pytest.param(
-        "twentyfirst/mha_unmasked_tiles_of_wide_heads",
-        "1x1x97x256 float32, is_causal=True",
-        marks=pytest.mark.slow,
-    ),
+    _slow("twentyfirst/mha_unmasked_tiles_of_wide_heads", "1x1x97x256 float32, is_causal=True"),
     ("tenth/softmax_plans_by_bits", "7x51"),  # 512 columns, then 513
     ("seventh/mean_transposed_is_dense", "transposed and strided"),
     ("seventh/quantized_matmul_last_group", "577x129x5"),
-    pytest.param(
-        "twentysecond_after/attention_split_zero_lse",
-        "products far below zero",
-        marks=pytest.mark.slow,
-    ),
+    _slow("twentysecond_after/attention_split_zero_lse", "products far below zero"),
     ("twentysecond_after/vector_add_span_is_numel", "expanded row of a matrix"),
     ("twentysecond_after/gqa_packed_batch_pitch", "parts of a slice of one projection"),
-    pytest.param("thirtythird/cross_entropy_product", "9x70001", marks=pytest.mark.slow),
+    _slow("thirtythird/cross_entropy_product", "9x70001"),
     ("thirtysecond/rope_four_heads", "4x3x7x13 float"),
     ("thirtysecond_last/gelu_block_of_tail", "16x32 float32, NaN beside values past -12.0"),
     ("thirtysecond_classes/relu_pairs_batch_stride", "3x5x1032 float16, x batches behind headers"),
     ("thirtysecond_classes/rms_norm_order_not_inverted", "2x3x2x33 float32, x permuted 1-2-0-3"),
-    ("thirtysecond_classes/softmax_split_stores_guard", "parts at levels and -inf 104.0"),
-    pytest.param(
-        "thirtysecond_classes/lce_lazy_rescale_limit",
-        "products at levels",
-        marks=pytest.mark.slow,
-    ),
+    _slow("thirtysecond_classes/softmax_split_stores_guard", "parts at levels and -inf 104.0"),
+    _slow("thirtysecond_classes/lce_lazy_rescale_limit", "products at levels"),
     ("twentysecond/rope_sequence_first_rows", "interleaved heads and padded batches"),
     ("twentysecond/cross_entropy_chunks_in_dtype", "3x8209 float16, rows at -20000"),
-    pytest.param("twentysecond/gqa_grouped_order", "1x2x1x545x16", marks=pytest.mark.slow),
-    pytest.param(
-        "fifth/gqa_empty_part_has_maximum_zero",
-        "products far below zero",
-        marks=pytest.mark.slow,
-    ),
-    pytest.param(
-        "fifth/attention_leaves_out_light_tiles", "one row as heavy", marks=pytest.mark.slow
-    ),
+    _slow("twentysecond/gqa_grouped_order", "1x2x1x545x16"),
+    _slow("fifth/gqa_empty_part_has_maximum_zero", "products far below zero"),
+    _slow("fifth/attention_leaves_out_light_tiles", "one row as heavy"),
 )
 RIGHT = {
     "relu": "right/relu_flat.py",

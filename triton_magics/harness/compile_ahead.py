@@ -34,7 +34,6 @@ from triton_magics.languages.kernel_compiler import CompilesLong, Target
 from triton_magics.model import Case, Scalar
 
 MAX_THREADS = 12  # twelve specialisations of a softmax: 0.28 s on 16 cores, with 8 threads 0.31 s
-NICE = 5
 LONG_COLUMNS = 4096
 WIDE_COLUMNS = 65_536  # of a wider row in one block, ptxas compiles for up to minutes
 # shape, dtype, layouts of inputs, values of parameters: a kernel may be compiled for each value
@@ -89,7 +88,7 @@ class AheadCompilation:
 
         Args:
             op, version, forms, target: the forms to compile, and the GPU to compile for.
-            later: more forms, at a lower priority.
+            later: more forms, after them.
             brief: of all these, those that are refused if compilers work on them for long.
             first: an order of another kind, before them. Then forms can be added once.
         """
@@ -97,7 +96,7 @@ class AheadCompilation:
         self._runtime = kernel_runtime(version.language)
         self._marks: dict[Form, str] = {}
         orders = self._orders(begin_long_ones_early(forms, brief), brief=brief)
-        orders |= self._orders([f for f in later if f not in orders], brief=brief, nice=NICE)
+        orders |= self._orders([f for f in later if f not in orders], brief=brief)
         self._has_first = first is not None
         work = [*([dict(first)] if first else ()), *orders.values()]
         self._work = compile_processes.submit(work, is_open=self._has_first)
@@ -130,13 +129,12 @@ class AheadCompilation:
         return None if 0 in self._work.failed else is_over
 
     def _orders(
-        self, forms: Iterable[Form], *, brief: Collection[Form] = (), nice: int = 0
+        self, forms: Iterable[Form], *, brief: Collection[Form] = ()
     ) -> dict[Form, dict[str, Any]]:
         """Return the orders to compile forms that are not compiled yet, and note their marks."""
         orders = {
             form: order(self._op, self._version, form, self._target)
             | ({"brief": True} if form in brief else {})
-            | ({"nice": nice} if nice else {})
             for form in forms
         }
         todo = {f: one for f, one in orders.items() if not self._runtime.is_compiled(one["mark"])}
@@ -251,7 +249,6 @@ def compile_order(order: dict[str, Any]) -> dict[str, Any] | None:
     """
     shape, dtype, *pairs = order["form"]
     own_layouts, scalars = (tuple(map(tuple, both)) for both in pairs)
-    os.nice(order.get("nice", 0))
     op, ref, target = read_order(order)
     runtime = kernel_runtime(ref.language)
     runtime.use_target(target)
