@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from triton_magics.execution.job_requests import PlanJob
 from triton_magics.harness.correctness import plan_job
 from triton_magics.harness.correctness.case_inputs import make_inputs, make_pristine
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
+from triton_magics.harness.correctness.parameter_cases import parameter_cases
 from triton_magics.harness.correctness.shape_classes import representatives
 from triton_magics.harness.correctness.value_cases import MANY_ROWS, MANY_ROWS_INTERPRETED
 from triton_magics.model import BESIDE, Case, CaseStatus, Plan
@@ -102,6 +104,7 @@ WRONG = (
     ("twentysecond_after/vector_add_span_is_numel", "expanded row of a matrix"),
     ("twentysecond_after/gqa_packed_batch_pitch", "parts of a slice of one projection"),
     _slow("thirtythird/cross_entropy_product", "9x70001"),
+    ("thirtyfourth/rms_norm_constants", "tiny, eps="),
     ("thirtysecond/rope_four_heads", "4x3x7x13 float"),
     ("thirtysecond_last/gelu_block_of_tail", "16x32 float32, NaN beside values past -12.0"),
     ("thirtysecond_classes/relu_pairs_batch_stride", "3x5x1032 float16, x batches behind headers"),
@@ -143,9 +146,11 @@ def cases_with(path: Path, words: str) -> list[Case]:
 
 
 def first_failed(path: Path, cases: Sequence[Case]) -> Case | None:
-    """Return a case in which a kernel fails; the small ones are run first."""
+    """Return a case in which a kernel fails: alone, the small ones first, or after the others."""
     by_size = sorted(cases, key=lambda case: math.prod(case.shape))
-    return next((case for case in by_size if run_cases(path, case)[0].status.failed), None)
+    alone = (case for case in by_size if run_cases(path, case)[0].status.failed)
+    after = (result.case for result in run_cases(path, *cases) if result.status.failed)
+    return next(itertools.chain(alone, after), None)
 
 
 @pytest.mark.parametrize(("kernel", "words"), WRONG)
@@ -428,7 +433,7 @@ def test_products_of_the_later_half_are_far_below() -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "expected"), [("layer_norm", ["", "tiny"]), ("vector_add", []), ("mha", [])]
+    ("op", "expected"), [("layer_norm", ["", "tiny", "tiny"]), ("vector_add", []), ("mha", [])]
 )
 def test_a_number_is_zero_beside_usual_and_tiny_values(op: str, expected: list[str]) -> None:
     """vector_add declares a factor of 0, and is_causal is no number."""
@@ -436,6 +441,24 @@ def test_a_number_is_zero_beside_usual_and_tiny_values(op: str, expected: list[s
     plan = plan_cases(operators.load(op), job_for(path), INTERPRETER)
     own = [case for case in plan.cases if ("eps", 0.0) in case.scalars]
     assert [case.regime.removeprefix("normal") for case in own] == expected
+
+
+@pytest.mark.parametrize(
+    ("op", "name", "expected"),
+    [
+        ("rms_norm", "eps", [1e-5, 0.996e-5, 0.0, 4e-7]),
+        ("vector_add", "alpha", [1.0, 0.996]),
+        ("dropout", "p", [0.5, 0.498]),
+    ],
+)
+def test_values_of_a_number_differ_little(op: str, name: str, expected: list[float]) -> None:
+    own = operators.load(op)
+    cases = parameter_cases(
+        own, own.dtypes, lambda _, seed, **more: Case(shape=(7, 51), seed=seed, **more)
+    )
+    near = cases[-len(expected) :]
+    assert [dict(case.scalars)[name] for case in near] == pytest.approx(expected)
+    assert len({(case.shape, case.dtype, case.regime) for case in near}) == 1
 
 
 def test_one_element_outweighs_the_others_by_up_to_eight() -> None:

@@ -10,7 +10,6 @@ from operator import itemgetter
 import torch
 
 from triton_magics import operators
-from triton_magics.harness.correctness.case_numbers import is_finite_at
 from triton_magics.harness.correctness.case_values import (
     are_alike,
     differ_in_rows,
@@ -24,6 +23,7 @@ from triton_magics.harness.correctness.cases_beside import (
     CasesBeside,
 )
 from triton_magics.harness.correctness.level_structures import weighs_by_exp
+from triton_magics.harness.correctness.parameter_cases import parameter_cases
 from triton_magics.harness.correctness.shape_classes import (
     MAX_FULL_COLUMNS,
     OVER_2_18,
@@ -102,7 +102,7 @@ class ValueCases(CasesBeside):
             *self._with_weights(),
             *self._with_many_rows(),
             *self._with_many_heads(),
-            *self._with_parameters_of_zero(),
+            *parameter_cases(self._op, self._dtypes, self.case),
             *self._with_structures_of_long_rows(),
             *self._with_composed_rows(),
             *self._with_own_values(),
@@ -126,29 +126,6 @@ class ValueCases(CasesBeside):
                 itertools.product(self._op.values, each)
             )
         ]
-
-    def _with_parameters_of_zero(self) -> list[Case]:
-        """Return cases with 0 for each number that is never declared as 0, where the op is finite.
-
-        `eps or 1e-5` takes 0 for a parameter that is not given. What is added shows beside tiny
-        values.
-        """
-        names = [
-            name
-            for name, declared in self._op.scalars.items()
-            if all(type(value) is float and value for value in declared)
-            and is_finite_at(self._op, name, 0.0)
-        ]
-        regimes = [r for r in (NORMAL, "tiny") if r not in self._op.skip_values]
-        first = {name: values[0] for name, values in self._op.scalars.items()}
-        dtypes = itertools.cycle(self._dtypes)
-        return [
-            self.case(
-                "odd", 0, dtype=next(dtypes), regime=regime,
-                scalars=tuple({**first, name: 0.0}.items()),
-            )
-            for name, regime in itertools.product(names, regimes)
-        ]  # fmt: skip
 
     def _with_small_values(self) -> list[Case]:
         """Return a small case of each dtype with each of the values that need no other shape.
