@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -147,10 +146,10 @@ def cases_with(path: Path, words: str) -> list[Case]:
 
 def first_failed(path: Path, cases: Sequence[Case]) -> Case | None:
     """Return a case in which a kernel fails: alone, the small ones first, or after the others."""
-    by_size = sorted(cases, key=lambda case: math.prod(case.shape))
-    alone = (case for case in by_size if run_cases(path, case)[0].status.failed)
-    after = (result.case for result in run_cases(path, *cases) if result.status.failed)
-    return next(itertools.chain(alone, after), None)
+    for case in sorted(cases, key=lambda case: math.prod(case.shape)):
+        if run_cases(path, case)[0].status.failed:
+            return case
+    return next((r.case for r in run_cases(path, *cases) if r.status.failed), None)
 
 
 @pytest.mark.parametrize(("kernel", "words"), WRONG)
@@ -446,9 +445,9 @@ def test_a_number_is_zero_beside_usual_and_tiny_values(op: str, expected: list[s
 @pytest.mark.parametrize(
     ("op", "name", "expected"),
     [
-        ("rms_norm", "eps", [1e-5, 0.996e-5, 0.0, 4e-7]),
-        ("vector_add", "alpha", [1.0, 0.996]),
-        ("dropout", "p", [0.5, 0.498]),
+        ("rms_norm", "eps", [1e-5, 0.99988e-5, 0.0, 4e-7]),
+        ("vector_add", "alpha", [1.0, 0.99988]),
+        ("dropout", "p", [0.5, 0.49994]),
     ],
 )
 def test_values_of_a_number_differ_little(op: str, name: str, expected: list[float]) -> None:
@@ -457,7 +456,7 @@ def test_values_of_a_number_differ_little(op: str, name: str, expected: list[flo
         own, own.dtypes, lambda _, seed, **more: Case(shape=(7, 51), seed=seed, **more)
     )
     near = cases[-len(expected) :]
-    assert [dict(case.scalars)[name] for case in near] == pytest.approx(expected)
+    assert [dict(case.scalars)[name] for case in near] == pytest.approx(expected, rel=1e-5)
     assert len({(case.shape, case.dtype, case.regime) for case in near}) == 1
 
 

@@ -10,7 +10,7 @@ from triton_magics.harness.correctness.case_numbers import is_finite_at
 from triton_magics.model import NORMAL, Case
 
 TINY = "tiny"
-_NEAR = 0.996  # times a number: the same in two digits
+_NEAR = 1 - 2**-13  # times a number: the same in three digits
 _SMALL = 0.4  # times the smallest one, 1e-6 as a rule: 0 in six decimals
 
 
@@ -22,7 +22,7 @@ def parameter_cases(
     - 0 for each number that is never declared as 0, where the op is finite: `eps or 1e-5` takes 0
       for a parameter that is not given.
     - Values that differ little, one after the other, in a shape and a dtype: a version may keep
-      what it makes of a number, and find it by two digits or six decimals.
+      what it makes of a number, and find it by a few digits or decimals.
     """
     first = {name: values[0] for name, values in op.scalars.items()}
     regimes = [r for r in (NORMAL, TINY) if r not in op.skip_values]
