@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -127,7 +127,17 @@ def forget_version(ref: VersionRef) -> None:
 def registers_operators(version: LoadedVersion) -> bool:
     """Return whether a version defines operators of torch: a second import would destroy them."""
     own = version.module.__name__
-    return any(operator._init_fn.__module__ == own for operator in OPDEFS.values())
+    functions = (f for operator in [*OPDEFS.values()] for f in _with_wrapped(operator._init_fn))
+    return any(f.__module__ == own for f in functions)
+
+
+def _with_wrapped(function: FunctionType) -> Iterator[FunctionType]:
+    """Yield a function and those that it wraps, as `torch.library.triton_op` does."""
+    yield function
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # an empty cell
+            if isinstance(cell.cell_contents, FunctionType):
+                yield cell.cell_contents
 
 
 def _module_name(ref: VersionRef) -> str:
