@@ -408,3 +408,31 @@ def test_tolerance_of_further_outputs_keeps_the_floor() -> None:
     assert float(scaled.allowed_errors(zeros)[0].max()) == 3e-7
     ones = (torch.ones(5, dtype=torch.float64),)
     assert float(scaled.allowed_errors(ones)[0].max()) == pytest.approx(2e-5)
+
+
+RARELY_SENSITIVE = """
+import torch
+
+DTYPES = ("float32",)
+SHAPES = ((7, 13), (3, 129), (16, 32))
+SIZES = {"small": (64, 64), "medium": (128, 128), "large": (256, 256)}
+
+
+def make_inputs(shape, dtype, device, generator):
+    return (torch.randn(shape, dtype=dtype, device=device, generator=generator),)
+
+
+def reference(x):
+    first, second = x.flatten()[:2].abs()
+    return x.sum(-1) * (first > 12 * second)  # else an answer of zeros
+"""
+
+
+def test_a_rare_sensitive_case_is_found_in_later_rounds(tmp_path: Path) -> None:
+    """One case in twenty detects a lower precision: one round finds it for 13 of 20 seeds."""
+    (path := tmp_path / "rare.py").write_text(RARELY_SENSITIVE)
+    op = operators.load_file(path, "rare")
+    results = [passed_result(Case(shape=(7, 13), dtype="float32", seed=1), calibrated=False)]
+    jobs = [job_for(KERNELS / "softmax_right.py", seed=seed) for seed in range(20)]
+    cases = [choose_calibration_cases(op, job, CPU, results) for job in jobs]
+    assert sum(map(len, cases)) == 20

@@ -20,7 +20,8 @@ from triton_magics.harness.load import UserFault
 from triton_magics.model import Case, CaseResult, CaseStatus
 
 MAX_ELEMENTS = 20_000
-MAX_TRIES = 12  # about a millisecond each on a GPU
+MAX_PAIRS = 12  # of a shape and a regime
+ROUNDS = 4  # of all pairs, each with other numbers; a case takes about a millisecond
 REGIMES = ("normal", "x10", "large", "shifted")
 
 
@@ -66,6 +67,6 @@ def _candidates(op: operators.Op, dtype: str, seed: int) -> Iterator[Case]:
     ]
     shapes.sort(key=lambda s: math.prod(s[:-1]))
     regimes = [r for r in REGIMES if not operators.skips(op, r, dtype)]
-    pairs = [(shape, regime) for regime in regimes for shape in shapes[: MAX_TRIES // len(regimes)]]
-    for shape, regime in pairs:
+    pairs = [(shape, regime) for regime in regimes for shape in shapes[: MAX_PAIRS // len(regimes)]]
+    for shape, regime in ROUNDS * pairs:
         yield Case(shape=shape, dtype=dtype, regime=regime, seed=draw.getrandbits(31))
