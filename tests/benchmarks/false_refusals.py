@@ -1,11 +1,11 @@
 """False refusals: right kernels and right algorithms under many seeds, by op.
 
-A try is one validation of one kernel in one dtype: the quick plan, every tenth the full one. A try
-of an algorithm is one output that the oracle judges. On a GPU the kernels run on it, else in the
-interpreter.
+A try is one validation of one kernel in one dtype: the quick plan, one of `--full-every` the full
+one, which has some twenty times the cases. A try of an algorithm is one output that the oracle
+judges. On a GPU the kernels run on it, else in the interpreter.
 
     python tests/benchmarks/false_refusals.py [--minutes 10] [--bank kernels|algorithms]
-        [--jobs 8] [--seeds 25] [--only OP] [--seed 1] [--json PATH]
+        [--jobs 8] [--seeds 25] [--full-every 100] [--only OP] [--seed 1] [--json PATH]
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
@@ -43,9 +43,15 @@ from triton_magics.harness.correctness.case_inputs import DTYPES, make_pristine 
 from triton_magics.harness.process.device import kernel_runtime, this_device  # noqa: E402
 from triton_magics.model import Validation  # noqa: E402
 
-FULL_EVERY = 10
 GRACE_S = 40  # after the minutes, for the try that is running
-Try = tuple[str, str | None]  # the op, and why a right output was refused
+
+
+class Try(NamedTuple):
+    """One try: its op, its plan, and why a right output was refused."""
+
+    op: str
+    plan: str
+    why: str | None
 
 
 def right_kernels(only: str | None) -> list[Path]:
@@ -74,14 +80,15 @@ def try_kernels(options: argparse.Namespace, draw: random.Random) -> Iterator[Tr
         dtypes = [d for d in op.dtypes if this_device() != CPU or not runtime.refused_on_cpu(d)]
         dtype = draw.choice(dtypes)
         for _ in range(options.seeds):
-            plan = "full" if draw.randrange(FULL_EVERY) == 0 else "quick"
+            plan = "full" if draw.randrange(options.full_every) == 0 else "quick"
             seed = draw.getrandbits(31)
             job = job_for(path, seed=seed, plan=plan, dtypes=(dtype,), budget_s=20.0)
             running = f"{path.stem} --seed {seed} --dtype {dtype} ({plan})"
             options.to.with_suffix(".running").write_text(running)
             verdict, is_spent = validate_job.run(job, Recorder())
             assert isinstance(verdict, Validation)
-            yield op.name, None if verdict.is_conclusive else _reason(path, job.seed, verdict)
+            why = None if verdict.is_conclusive else _reason(path, job.seed, verdict)
+            yield Try(op.name, plan, why)
             if is_spent:
                 return
 
@@ -114,7 +121,8 @@ def try_algorithms(options: argparse.Namespace, draw: random.Random) -> Iterator
                 if shares[-1] <= 1:
                     break
             accepted = shares[-1] <= 1
-            yield op.name, None if accepted else f"{label}: {shares[-1]:.3g} at {case!r}"
+            why = None if accepted else f"{label}: {shares[-1]:.3g} at {case!r}"
+            yield Try(op.name, "", why)
 
 
 def _make_opposites(x: Any) -> Any:
@@ -133,13 +141,15 @@ def run_part(options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     end = time.monotonic() + 60 * options.minutes
     tried: collections.Counter[str] = collections.Counter()
+    full: collections.Counter[str] = collections.Counter()
     refused: dict[str, list[str]] = collections.defaultdict(list)
-    for name, why in banks[options.bank](options, draw):
-        tried[name] += 1
+    for op, plan, why in banks[options.bank](options, draw):
+        tried[op] += 1
+        full[op] += plan == "full"
         if why:
-            refused[name].append(why)
+            refused[op].append(why)
         new = options.to.with_suffix(".new")
-        new.write_text(json.dumps({"tried": tried, "refused": refused}))
+        new.write_text(json.dumps({"tried": tried, "full": full, "refused": refused}))
         new.replace(options.to)  # whole, should this process be ended
         if time.monotonic() > end:
             break
@@ -185,10 +195,10 @@ def rows_of(folder: Path) -> list[dict[str, Any]]:
     rows = []
     for name in sorted({n for r in results for n in r["tried"]}):
         reasons = [why for r in results for why in r["refused"].get(name, ())]
-        tried = sum(r["tried"].get(name, 0) for r in results)
-        rows.append({"op": name, "tried": tried, "refused": len(reasons), "why": reasons[:3]})
-    whole = {"op": "all", "tried": sum(r["tried"] for r in rows)}
-    rows.append({**whole, "refused": sum(r["refused"] for r in rows), "why": []})
+        counts = {k: sum(r[k].get(name, 0) for r in results) for k in ("tried", "full")}
+        rows.append({"op": name, **counts, "refused": len(reasons), "why": reasons[:3]})
+    whole = {k: sum(r[k] for r in rows) for k in ("tried", "full", "refused")}
+    rows.append({"op": "all", **whole, "why": []})
     return rows
 
 
@@ -199,6 +209,7 @@ def main() -> None:
     parser.add_argument("--bank", choices=("kernels", "algorithms"), default="kernels")
     parser.add_argument("--jobs", type=int, default=8 if torch.cuda.is_available() else 1)
     parser.add_argument("--seeds", type=int, default=25, help="of a kernel and dtype, in turn")
+    parser.add_argument("--full-every", type=int, default=100, help="tries, on average")
     parser.add_argument("--only")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="of the parts' files; it stays")

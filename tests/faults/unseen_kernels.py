@@ -54,6 +54,8 @@ FOLDER = Path(__file__).with_suffix("")
 def list_kernels(names: Iterable[str]) -> list[Path]:
     """Return the kernels of these folders, and these files."""
     starts = [FOLDER / name if (FOLDER / name).exists() else Path(name) for name in names]
+    if missing := [str(p) for p in starts if not p.exists()]:
+        raise SystemExit(f"there is no {missing[0]}: name folders of {FOLDER}, or files")
     files = [p for s in starts for p in (sorted(s.glob("*.py")) if s.is_dir() else [s])]
     return [p for p in files if not p.name.startswith(".") and not p.name.endswith(".witness.py")]
 

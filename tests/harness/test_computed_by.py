@@ -52,13 +52,20 @@ def test_a_small_result_leaves_the_host_its_lists() -> None:
     assert (result.status, result.reason) == (CaseStatus.PASSED, None)
 
 
-@pytest.mark.parametrize(("kernel", "imports"), [("softmax_in_a_custom_op", 1), ("twofold", 2)])
+@pytest.mark.parametrize(
+    ("kernel", "registers", "imports"),
+    [
+        ("softmax_in_a_custom_op", True, 1),
+        ("mean_in_a_triton_op", True, 1),
+        ("softmax_in_a_custom_op", False, 2),
+    ],
+)
 def test_an_operator_of_the_version_is_registered_once(
-    kernel: str, imports: int, tmp_path: Path
+    kernel: str, registers: bool, imports: int, tmp_path: Path
 ) -> None:
     """A second import would destroy the first one's operator."""
-    source = (FOLDER / "right" / "softmax_in_a_custom_op.py").read_text()
-    if kernel == "twofold":
+    source = (FOLDER / "right" / f"{kernel}.py").read_text()
+    if not registers:
         source = source.replace(
             '@torch.library.custom_op("computed_by::right_soft", mutates_args=())', ""
         )
@@ -68,6 +75,15 @@ def test_an_operator_of_the_version_is_registered_once(
     )
     (result,) = run_cases(path, Case(shape=(7, 130), dtype="float32", seed=3))
     assert (result.status, note.read_text()) == (CaseStatus.PASSED, "i" * imports)
+
+
+def test_a_copy_within_an_operator_sees_true_values() -> None:
+    """Within an operator `contiguous` arrives as one operation, whose schema is that of a view."""
+    path = KERNELS / "classes" / "torch_work" / "relu_custom_op.py"
+    places = (("x", "permuted 2-0-1-3"),)
+    permuted = Case(shape=(2, 3, 2, 33), dtype="float32", layouts=places, seed=4)
+    (result,) = run_cases(path, permuted)
+    assert (result.status, result.reason) == (CaseStatus.PASSED, None)
 
 
 def _small(path: Path) -> Case:

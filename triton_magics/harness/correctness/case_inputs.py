@@ -22,6 +22,8 @@ from triton_magics.harness.correctness.case_values import (
     view_inputs,
 )
 from triton_magics.harness.correctness.guard_bands import (
+    INTEGERS,
+    MAX_COPIED_BYTES,
     Allocate,
     GuardedMemory,
     allocate_bytes,
@@ -128,10 +130,13 @@ def is_bitwise_equal(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Return whether two tensors are equal bit for bit (shape and dtype included)."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
-    if a.dtype.is_floating_point:
-        as_int = {2: torch.int16, 4: torch.int32, 8: torch.int64, 1: torch.uint8}[a.element_size()]
-        return bool(torch.equal(a.contiguous().view(as_int), b.contiguous().view(as_int)))
-    return bool(torch.equal(a, b))
+    if not a.dtype.is_floating_point:
+        return bool(torch.equal(a, b))
+    as_int = INTEGERS[a.element_size()]
+    left, right = (x.detach().contiguous().view(as_int) for x in (a, b))
+    if a.device != CPU or b.device != CPU or a.nbytes > MAX_COPIED_BYTES:
+        return bool(torch.equal(left, right))
+    return bool(left.numpy().tobytes() == right.numpy().tobytes())  # a quarter of the time
 
 
 def to_device(values: Sequence[Any], device: torch.device) -> tuple[Any, ...]:

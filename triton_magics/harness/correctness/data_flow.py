@@ -23,6 +23,7 @@ from triton_magics.harness.correctness.torch_operations import (
     computes,
     find_line,
     is_builtin,
+    reads_memory,
     run_operation,
     written_tensors,
 )
@@ -112,6 +113,10 @@ class MaskMode(OperationMode):
         kwargs = kwargs or {}
         if not is_builtin(func):  # its code may read memory by other means
             return run_operation(self, func, args, kwargs)
+        if not reads_memory(func) and self._memory.has_all(tree_leaves((args, kwargs))):
+            result = func(*args, **kwargs)
+            self._memory.add_unread(tree_leaves(result))
+            return result
         with self._memory.opened():
             self._memory.add(tree_leaves((args, kwargs)))
             result = func(*args, **kwargs)

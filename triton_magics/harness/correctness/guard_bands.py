@@ -38,7 +38,7 @@ MAX_BAND_BYTES = 4 * 2**20
 MAX_GUARDED_BYTES = 2**31
 GAP_ELEMENTS = 2**26
 MAX_COPIED_BYTES = 2**20  # a copy of so many takes less time than the kernels that compare them
-_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _POISON_WORD = -1  # as an integer of any size: every bit is set
 
 
@@ -89,7 +89,7 @@ class GuardedMemory:
         """Return how many elements between those of the tensor are no poison any more."""
         if self.with_gaps is None:
             return torch.zeros((), dtype=torch.int64, device=self.buffer.device)
-        as_int = _INTEGERS[self.itemsize]
+        as_int = INTEGERS[self.itemsize]
         whole = self.buffer[self.band : self.band + self.n_bytes].view(as_int)
         own = (self.with_gaps.view(as_int) != _POISON_WORD).sum()
         # A sum of truth values makes eight bytes of each: of 2^31 elements, 16 GiB at once.
@@ -99,7 +99,7 @@ class GuardedMemory:
     @property
     def to_compare(self) -> GuardedMemory:
         """Return the memory where its bands are looked at: if it is small, a copy on the CPU."""
-        is_copied = self.with_gaps is None and _is_small_on_gpu(self.buffer)
+        is_copied = self.with_gaps is None and is_small_on_gpu(self.buffer)
         return replace(self, buffer=self.buffer.cpu()) if is_copied else self
 
     def describe_damage(self) -> str:
@@ -114,10 +114,11 @@ class GuardedMemory:
 
 def to_compare(x: torch.Tensor) -> torch.Tensor:
     """Return a tensor where it is compared: a small one of a GPU on the CPU."""
-    return x.cpu() if _is_small_on_gpu(x) else x
+    return x.cpu() if is_small_on_gpu(x) else x
 
 
-def _is_small_on_gpu(x: torch.Tensor) -> bool:
+def is_small_on_gpu(x: torch.Tensor) -> bool:
+    """Return whether a tensor is on a GPU, and sooner copied than compared there."""
     return x.is_cuda and x.nbytes <= MAX_COPIED_BYTES
 
 
@@ -256,9 +257,9 @@ def guard_allocations(path: str = "") -> Iterator[AllocationGuard]:
 
 def count_poison(output: Any) -> int:
     """Return how many elements of an output have every bit set; 0 where it is no plain tensor."""
-    if type(output) is not torch.Tensor or output.itemsize not in _INTEGERS:
+    if type(output) is not torch.Tensor or output.itemsize not in INTEGERS:
         return 0
-    return int((output.contiguous().view(_INTEGERS[output.itemsize]) == _POISON_WORD).sum())
+    return int((output.contiguous().view(INTEGERS[output.itemsize]) == _POISON_WORD).sum())
 
 
 def count_unwritten(output: Any, guards: Sequence[GuardedMemory], accesses: BoundsCheck) -> int:
@@ -271,7 +272,7 @@ def count_unwritten(output: Any, guards: Sequence[GuardedMemory], accesses: Boun
     """
     if accesses.outside or not accesses.stored or not count_poison(output):
         return 0
-    poison = output.view(_INTEGERS[output.itemsize]) == _POISON_WORD
+    poison = output.view(INTEGERS[output.itemsize]) == _POISON_WORD
     at = output.data_ptr()
     guarded = next((g for g in guards if g.start <= at < g.end), None)
     if guarded is None or guarded.itemsize != output.itemsize:

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from triton_magics.harness.correctness.case_inputs import is_bitwise_equal
-from triton_magics.harness.correctness.guard_bands import to_compare
+from triton_magics.harness.correctness.guard_bands import is_small_on_gpu, to_compare
 from triton_magics.harness.correctness.masked_memory import is_progress_monitor
-from triton_magics.harness.process.device import GPU
+from triton_magics.harness.process.device import CPU, GPU
 
 LEFT_STREAM = (
     "the call left torch on another stream: put the work into `with torch.cuda.stream(stream):`, "
@@ -56,7 +56,18 @@ def find_late_work(outputs: tuple[Any, ...], before: ProcessState) -> str | None
 def _changed_late(outputs: tuple[Any, ...]) -> bool:
     """Return whether an output changes after its stream is done, until all streams are."""
     tensors = [t for t in outputs if type(t) is torch.Tensor]
-    snapshots = [t.clone() for t in tensors]
+    snapshots = [_snapshot(t) for t in tensors]
     torch.cuda.synchronize()
     pairs = zip(tensors, snapshots, strict=True)
-    return not all(is_bitwise_equal(to_compare(t), to_compare(s)) for t, s in pairs)
+    return not all(is_bitwise_equal(to_compare(t), s) for t, s in pairs)
+
+
+def _snapshot(x: torch.Tensor) -> torch.Tensor:
+    """Return a copy of what a tensor is when its stream is done; of a small one on the CPU.
+
+    Nothing waits for the copy here: each wait is a turn on the GPU that other processes share.
+    """
+    if not is_small_on_gpu(x):
+        return x.clone()
+    memory = torch.empty(x.shape, dtype=x.dtype, device=CPU, pin_memory=True)
+    return memory.copy_(x, non_blocking=True)

@@ -55,6 +55,24 @@ class MaskedMemory:
                 self._readable -= elements * is_readable
                 self._storages[_key(tensor)] = [] if is_readable else [_bytes_of(tensor)]
 
+    def has_all(self, tensors: Iterable[Any]) -> bool:
+        """Return whether the memory of all tensors was added."""
+        own = (x for x in tensors if isinstance(x, torch.Tensor) and x.numel())
+        return all(not x.is_meta and _key(x) in self._storages for x in own)
+
+    def add_unread(self, tensors: Iterable[Any]) -> None:
+        """Add the storages of tensors that nobody has written yet, whether open or closed.
+
+        Nothing waits until they are masked: the next opening does.
+        """
+        with self._lock, _disable_current_modes():
+            before = {*self._storages}
+            self.add(tensors)
+            new = [key for key in self._storages if key not in before]
+            for region in (region for key in new for region in self._storages[key]):
+                if not self._depth:
+                    region.bitwise_xor_(MASK)
+
     @contextlib.contextmanager
     def closed(self) -> Iterator[None]:
         """Mask the memory within this context, but where it is opened."""

@@ -37,6 +37,7 @@ from triton_magics.harness.load import LoadError, load_version, make_kernel_erro
 from triton_magics.harness.process.changed_names import NameRecord
 from triton_magics.harness.process.device import kernel_runtime
 from triton_magics.harness.process.fake_gpu import fake_gpu
+from triton_magics.harness.process.fork_server import one_thread
 from triton_magics.harness.process.shared_memory import round_up
 from triton_magics.harness.process.subject_link import SubjectLink
 from triton_magics.languages.kernel_runtime import Launches
@@ -186,6 +187,7 @@ class RemoteCalls:
 
 
 # ------------------------------------------------------------------------- the subject process
+# With one thread of torch on the CPU, as in the judge: more of them spin on small tensors.
 
 MAX_NAMES = 20
 _loaded: list[LocalCalls] = []
@@ -197,6 +199,7 @@ def name_record() -> NameRecord:
     return NameRecord()
 
 
+@one_thread()
 def load(ref: VersionRef, op: OpRef, device: torch.device) -> LoadReply:
     """Load a version; calls are its own from now on."""
     _loaded.clear()
@@ -212,6 +215,7 @@ def load(ref: VersionRef, op: OpRef, device: torch.device) -> LoadReply:
     return LoadReply(tunes_itself=_loaded[0].tunes_itself)
 
 
+@one_thread()
 def call(
     arguments: tuple[Any, ...],
     guards: tuple[GuardedMemory, ...],
@@ -244,6 +248,7 @@ def call(
     )
 
 
+@one_thread()
 def call_series(series: CallSeries) -> SeriesRecord:
     """Call the version many times, and copy its outputs into the series' memory."""
     record = _loaded[0].call_series(series)
@@ -252,12 +257,14 @@ def call_series(series: CallSeries) -> SeriesRecord:
     return record
 
 
+@one_thread()
 def compile_forms(forms: tuple[Form, ...]) -> Done:
     """Compile the kernels of these shapes and dtypes."""
     _loaded[0].compile_forms(forms)
     return Done()
 
 
+@one_thread()
 def load_again() -> Done:
     """Load the version again: what it has kept between calls is gone."""
     _loaded[0].load_again()
@@ -269,11 +276,13 @@ def unreached_lines() -> Lines:
     return Lines(lines=_loaded[0].unreached_lines())
 
 
+@one_thread()
 def dry_run(arguments: tuple[Any, ...]) -> DryRun:
     """Return the facts of a call whose kernels do not run; nothing of it stays in this process."""
     return _loaded[0].dry_run(arguments)
 
 
+@one_thread()
 def survey(cases: tuple[Case, ...], limit_s: float) -> LaunchSurvey:
     """Return what the launches for these cases look like; nothing of it stays in this process."""
     return _loaded[0].survey_launches(cases, limit_s)

@@ -75,6 +75,16 @@ def does_device_work(func: Any) -> bool:
     return not (func.is_view or name in ALLOCATIONS or name in no_work)
 
 
+def reads_memory(func: Any) -> bool:
+    """Return False for a view and an allocation, which need no element.
+
+    An operation made of others, such as `contiguous`, may copy where its schema says a view.
+    """
+    is_whole = not func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
+    is_allocation = func.overloadpacket.__name__ in ALLOCATIONS
+    return not (is_allocation or (func.is_view and is_whole))
+
+
 def takes_default_dtype(kwargs: dict[str, Any], args: Sequence[Any], result: Any) -> bool:
     """Return whether a result has torch's default dtype: from no tensor, and without a dtype."""
     if kwargs.get("dtype") is not None or not isinstance(result, torch.Tensor):
