@@ -2,7 +2,7 @@
 
 Workers are given their own value by the engine; what needs a GPU in a process, starts one.
 
-Tests in turn: a fifth of those marked `in_turn` runs each day, the others count as slow.
+Tests in turn: a tenth of those marked `in_turn` runs each day, the others count as slow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ settings.load_profile("suite")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 T = TypeVar("T")
-DAYS = 5  # until each test in turn has run
+DAYS = 10  # until each test in turn has run
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marker
@@ -39,5 +39,5 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
 
 
 def of_another_day(items: Sequence[T], day: int) -> list[T]:
-    """Return the items whose turn is not on this day, four of any five neighbors."""
+    """Return the items whose turn is not on this day, nine of any ten neighbors."""
     return [item for number, item in enumerate(items) if (number + day) % DAYS]

@@ -14,6 +14,8 @@ from triton_magics.rendering import canvas
 from triton_magics.rendering.plots_mismatch import mismatch_plot
 from triton_magics.rendering.plots_speedup import png, speedup_plot
 
+pytestmark = pytest.mark.in_turn
+
 
 def without_size(value: Benchmark, size: str) -> Benchmark:
     timings = tuple(t for t in value.timings if t.size != size)

@@ -11,7 +11,7 @@ from tests.faults.class_kernels import is_class_kernel, read_kernel
 from tests.harness.kit import KERNELS, field_of
 
 KINDS = ("wrong", "cheats", "right", "guards")
-PARTS = 180
+PARTS = 360
 
 
 def kind_of(path: Path) -> str:

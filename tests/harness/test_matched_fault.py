@@ -20,6 +20,7 @@ from triton_magics.harness.correctness.matched_fault import (
 from triton_magics.harness.correctness.place_changes import Memory
 from triton_magics.model import Case, CauseCode
 
+pytestmark = pytest.mark.in_turn
 CPU = torch.device("cpu")
 FORMULA, STRIDE = CauseCode.WRONG_FORMULA, CauseCode.WRONG_STRIDE
 PARTIAL, PRECISION = CauseCode.PARTIAL_EXTENT, CauseCode.LOWER_PRECISION

@@ -1,6 +1,6 @@
 """Nothing that a cell does hurts the notebook: one fault each, and after each all is as before.
 
-`make full` runs every cell, `make test` a tenth of them, another tenth each day.
+`make full` runs every cell, `make test` a twentieth of them, another one each day.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from triton_magics.config import LOCKS
 from triton_magics.errors import UserError
 
 SECRET = "correct horse battery staple"
-SHARES = 10
+SHARES = 20
 TODAY = datetime.date.today().toordinal() % SHARES
 CASES = [
     pytest.param(Fault(path), id=path.stem, marks=[pytest.mark.slow] * (i % SHARES != TODAY))

@@ -1,6 +1,6 @@
 """The same cells, as a user runs them: magics in a real Jupyter kernel, which goes on afterwards.
 
-`make full` runs every cell, `make test` a tenth of them, another tenth each day (and not the one
+`make full` runs every cell, `make test` a twentieth of them, another one each day (and not the one
 that test_cells runs).
 """
 
