@@ -96,12 +96,6 @@ class GuardedMemory:
         parts = whole.split(GAP_ELEMENTS)
         return torch.stack([(part != _POISON_WORD).sum() for part in parts]).sum() - own
 
-    @property
-    def to_compare(self) -> GuardedMemory:
-        """Return the memory where its bands are looked at: if it is small, a copy on the CPU."""
-        is_copied = self.with_gaps is None and is_small_on_gpu(self.buffer)
-        return replace(self, buffer=self.buffer.cpu()) if is_copied else self
-
     def describe_damage(self) -> str:
         """Return a message: how many bytes outside the tensor were overwritten, and where."""
         before = int((self.buffer[: self.band] != POISON).sum())
@@ -292,7 +286,8 @@ def find_damage(guards: list[GuardedMemory]) -> list[str]:
     """
     intact: dict[torch.device, list[torch.Tensor]] = {}
     for guarded in guards:
-        own = guarded.to_compare
+        has_gaps = guarded.with_gaps is not None
+        own = guarded if has_gaps else replace(guarded, buffer=to_compare(guarded.buffer))
         intact.setdefault(own.buffer.device, []).append(own.bands_intact())
     if all(bool(torch.stack(of_device).all()) for of_device in intact.values()):
         return []
