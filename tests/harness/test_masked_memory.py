@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
 
 from triton_magics.harness.correctness.case_inputs import is_bitwise_equal
 from triton_magics.harness.correctness.data_flow import MaskMode
@@ -67,6 +68,15 @@ def test_new_memory_is_masked_until_a_launch() -> None:
             array[:] = 1.0, 2.0
         assert array.tolist() == MASKED.tolist()
     assert array.tolist() == [1.0, 2.0]
+
+
+def test_a_view_of_a_tensor_without_memory_works() -> None:
+    x, fake = torch.tensor([1.0, 2.0]), FakeTensorMode().from_tensor(torch.ones(4))
+    memory = MaskedMemory(readable=0)
+    memory.add_inputs((x,))
+    with memory.closed(), MaskMode(memory):
+        part = fake[:2]
+    assert (part.shape, x.tolist()) == ((2,), [1.0, 2.0])
 
 
 def test_a_view_of_unknown_memory_is_masked_afterwards() -> None:

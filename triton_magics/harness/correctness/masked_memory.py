@@ -57,8 +57,9 @@ class MaskedMemory:
 
     def has_all(self, tensors: Iterable[Any]) -> bool:
         """Return whether the memory of all tensors was added."""
-        own = (x for x in tensors if isinstance(x, torch.Tensor) and x.numel())
-        return all(not x.is_meta and _key(x) in self._storages for x in own)
+        own = [x for x in tensors if isinstance(x, torch.Tensor) and x.numel()]
+        are_plain = all(type(x) is torch.Tensor and not x.is_meta for x in own)
+        return are_plain and all(_key(x) in self._storages for x in own)
 
     def add_unread(self, tensors: Iterable[Any]) -> None:
         """Add the storages of tensors that nobody has written yet, whether open or closed.

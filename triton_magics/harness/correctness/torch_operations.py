@@ -80,9 +80,10 @@ def reads_memory(func: Any) -> bool:
 
     An operation made of others, such as `contiguous`, may copy where its schema says a view.
     """
-    is_whole = not func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
-    is_allocation = func.overloadpacket.__name__ in ALLOCATIONS
-    return not (is_allocation or (func.is_view and is_whole))
+    if func.overloadpacket.__name__ in ALLOCATIONS:
+        return False
+    composite = torch._C.DispatchKey.CompositeImplicitAutograd
+    return not func.is_view or bool(func.has_kernel_for_dispatch_key(composite))
 
 
 def takes_default_dtype(kwargs: dict[str, Any], args: Sequence[Any], result: Any) -> bool:
