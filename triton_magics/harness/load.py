@@ -132,7 +132,7 @@ def registers_operators(version: LoadedVersion) -> bool:
 
 
 def _with_wrapped(function: FunctionType) -> Iterator[FunctionType]:
-    """Yield a function and those that it wraps, as `torch.library.triton_op` does."""
+    """Yield a function and those that it wraps: torch may register a wrapper of its own."""
     yield function
     for cell in function.__closure__ or ():
         with contextlib.suppress(ValueError):  # an empty cell
