@@ -21,7 +21,7 @@ every op, `twentyeighth_after` to `thirtieth_after` for four classes each, `thir
 `thirtyfirst_after` for paths of the wrapper, `thirtysecond_classes` for parts of rows, strides
 and paths, `thirtysecond_after` for levels and strides, which had rules then, `thirtysecond_last`,
 `ordinary` and `ordinary_after` for explanations: mistakes that show in most inputs; on 2026-12-01
-`thirtyfourth` for every op.
+`thirtyfourth` and `thirtyfifth` for most ops.
 A script `NAME.witness.py` shows the fault of a kernel without the checks. A GPU needs no budget.
 """
 

@@ -1,0 +1,42 @@
+import importlib.util
+import pathlib
+import sys
+
+import torch
+
+from triton_magics.operators import cross_entropy as op
+
+path = pathlib.Path(__file__).with_name("cross_entropy_relative.py")
+spec = importlib.util.spec_from_file_location("cross_entropy_relative", path)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+kernel = module.triton_cross_entropy
+TOL = {torch.float32: 1e-4, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+gen = torch.Generator().manual_seed(0)
+f32, f16, bf16 = torch.float32, torch.float16, torch.bfloat16
+
+
+def wide(x):
+    return x.double() if isinstance(x, torch.Tensor) and x.dtype.is_floating_point else x
+
+
+def error(*args):
+    """Largest error over the tolerance: above 1 is wrong."""
+    got = kernel(*args)
+    want = op.reference(*map(wide, args))
+    got64 = got.double()
+    bad = ~torch.isclose(got64, want, rtol=TOL[got.dtype], atol=TOL[got.dtype] * FLOOR, equal_nan=True)
+    rel = ((got64 - want).abs() / (TOL[got.dtype] * (want.abs() + FLOOR))).nan_to_num(float("inf"), float("inf"))
+    return rel[bad].max().item() if bad.any() else 0.0
+
+
+FLOOR = 1.0
+ordinary = [error(*op.make_inputs(s, d, torch.device("cpu"), gen)) for s in [(1, 1), (7, 13), (16, 256), (33, 129), (3, 1025)] for d in [f32, f16, bf16]]
+print("cross_entropy_relative ordinary", ordinary)
+FLOOR = 1e-6
+x, t = op.make_inputs((8, 50), f32, torch.device("cpu"), gen)
+x[:, 3] += 120
+t[:] = 4
+fault = [error(x, t), error(x.half(), t)]
+print("cross_entropy_relative fault", fault)
+sys.exit(0 if max(ordinary) == 0 and min(fault) > 2 else 1)

@@ -1,0 +1,43 @@
+import importlib.util
+import pathlib
+import sys
+
+import torch
+
+from triton_magics.operators import fp8_matmul as op
+
+path = pathlib.Path(__file__).with_name("fp8_matmul_bits.py")
+spec = importlib.util.spec_from_file_location("fp8_matmul_bits", path)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+kernel = module.triton_fp8_matmul
+TOL = {torch.float32: 1e-4, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+gen = torch.Generator().manual_seed(0)
+f32, f16, bf16 = torch.float32, torch.float16, torch.bfloat16
+
+
+def wide(x):
+    return x.double() if isinstance(x, torch.Tensor) and x.dtype.is_floating_point else x
+
+
+def error(*args):
+    """Largest error over the tolerance: above 1 is wrong."""
+    got = kernel(*args)
+    want = op.reference(*map(wide, args))
+    got64 = got.double()
+    bad = ~torch.isclose(got64, want, rtol=TOL[got.dtype], atol=TOL[got.dtype] * FLOOR, equal_nan=True)
+    rel = ((got64 - want).abs() / (TOL[got.dtype] * (want.abs() + FLOOR))).nan_to_num(float("inf"), float("inf"))
+    return rel[bad].max().item() if bad.any() else 0.0
+
+
+FLOOR = 1.0
+ordinary = [error(*op.make_inputs(s, d, torch.device("cpu"), gen)) for s in [(1, 1, 1), (7, 5, 13), (64, 64, 64), (65, 127, 129), (3, 31, 257)] for d in [f16, bf16]]
+print("fp8_matmul_bits ordinary", ordinary)
+FLOOR = 0.01
+fault = []
+for d in (f16, bf16):
+    a, b, s, t = op.make_inputs((8, 16, 64), d, torch.device("cpu"), gen)
+    a = (a.float() / 2**13).to(a.dtype)
+    fault.append(error(a, b, s, t))
+print("fp8_matmul_bits fault", fault)
+sys.exit(0 if max(ordinary) == 0 and min(fault) > 2 else 1)
