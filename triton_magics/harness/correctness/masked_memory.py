@@ -69,9 +69,10 @@ class MaskedMemory:
         with self._lock, _disable_current_modes():
             before = {*self._storages}
             self.add(tensors)
-            new = [key for key in self._storages if key not in before]
-            for region in (region for key in new for region in self._storages[key]):
-                if not self._depth:
+            if self._depth:
+                return  # open: the next closing masks them
+            for key in self._storages.keys() - before:
+                for region in self._storages[key]:
                     region.bitwise_xor_(MASK)
 
     @contextlib.contextmanager
